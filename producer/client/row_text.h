@@ -15,7 +15,7 @@ std::string valid_utf8(std::string_view text);
 // made visible. All text that a submission or another user wrote must pass through this function before it is printed.
 std::string printable(std::string_view text);
 
-std::string time_text(double ns);  // three digits with the fitting unit: "12.5 us", "3.04 ms"; "-" for 0
+std::string time_text(double ns);          // three digits with the fitting unit: "12.5 us", "3.04 ms"; "-" for 0
 std::string speedup_text(double speedup);  // "1.73x"; "-" for 0
 // Returns " ±3%": the noise of a figure as a share of it, to follow the figure. Returns an empty text where the noise
 // is unknown.

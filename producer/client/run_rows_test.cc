@@ -28,9 +28,8 @@ void serve(ScriptedBroker& broker, const std::vector<std::string>& labels) {
 std::vector<std::string> read(ScriptedBroker& broker, const std::vector<std::string>& labels) {
   Client client = broker.client();
   std::vector<std::string> found;
-  EXPECT_TRUE(each_row_of(client, "r", labels, [&](const RunRow& row) {
-    found.push_back(row.entry.submission.label);
-  }));
+  EXPECT_TRUE(
+      each_row_of(client, "r", labels, [&](const RunRow& row) { found.push_back(row.entry.submission.label); }));
   return found;
 }
 

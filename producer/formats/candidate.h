@@ -100,7 +100,7 @@ struct InputOptions {
   std::optional<std::vector<std::string>> labels;
   std::optional<std::string> author{};
   std::map<std::string, std::string> tags{};  // beside the candidate's own; of one name, these win
-  std::int64_t now_ms = 0;  // the Unix time to which "+30m" in a file is relative
+  std::int64_t now_ms = 0;                    // the Unix time to which "+30m" in a file is relative
   std::optional<std::uint32_t> correctness_trials;
   std::optional<std::uint32_t> timed_trials;
   std::optional<double> rtol;

@@ -13,8 +13,8 @@ using producer::JsonObject;
 namespace {
 
 std::string unknown_parameter_text(const Route& route, const std::string& name) {
-  const std::string what = "there is no parameter " + producer::json_quoted(name) + " of " + route.method + " " +
-                           route.path + "; ";
+  const std::string what =
+      "there is no parameter " + producer::json_quoted(name) + " of " + route.method + " " + route.path + "; ";
   if (route.parameters.empty()) return what + "the path takes no parameters";
   std::vector<std::string> known;
   std::string listed;

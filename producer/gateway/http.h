@@ -74,8 +74,7 @@ struct Route {
 using Routes = std::vector<Route>;
 
 // Returns why the query does not fit the route: an unknown, a repeated or an empty parameter; nothing where it fits.
-std::optional<std::string> query_error(const Route& route,
-                                       const std::multimap<std::string, std::string>& query);
+std::optional<std::string> query_error(const Route& route, const std::multimap<std::string, std::string>& query);
 
 // Returns an answer with one JSON value as its body.
 Response json_response(int status, const producer::Json& body);

@@ -35,9 +35,10 @@ Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& p
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = Access::anyone,
-                    .handler = [text = std::move(metrics_text)](const Request&, Service&) {
-                      return Response{.status = 200, .type = std::string(kMetricsType), .body = text()};
-                    },
+                    .handler =
+                        [text = std::move(metrics_text)](const Request&, Service&) {
+                          return Response{.status = 200, .type = std::string(kMetricsType), .body = text()};
+                        },
                     .takes_any_parameter = true});
   add(routes, with_any_parameter(popcorn::popcorn_routes(popcorn.problems, popcorn.has_tokens)));
   return routes;

@@ -23,12 +23,12 @@ TEST(NamingOptions, apply_to_every_candidate_and_win_over_lines) {
   const TestFolder folder;
   folder.write("problem.py", kTestProblem);
   folder.write("kernel.py", kTestKernel);
-  const auto lines = folder.write("run.jsonl",
-                                  R"({"id": "a", "problem": "problem.py", "path": "kernel.py", "author": "ada",)"
-                                  R"( "tags": {"model": "m0", "turn": 3}})"
-                                  "\n"
-                                  R"({"id": "b", "problem": "problem.py", "path": "kernel.py"})"
-                                  "\n");
+  const auto lines =
+      folder.write("run.jsonl", R"({"id": "a", "problem": "problem.py", "path": "kernel.py", "author": "ada",)"
+                                R"( "tags": {"model": "m0", "turn": 3}})"
+                                "\n"
+                                R"({"id": "b", "problem": "problem.py", "path": "kernel.py"})"
+                                "\n");
   InputOptions options;
   ASSERT_TRUE((NamingTexts{.author = "bob", .tags = {"model=m1", "sweep=a=b"}}.apply(options)));
   const Found found =

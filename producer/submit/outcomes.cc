@@ -43,8 +43,8 @@ void add_texts(const std::vector<std::string>& labels, const ReadRows& read, boo
   }
 }
 
-// Returns what a job's verdict adds to its JSON object, with the names and units of kq-dump's columns. Without a verdict
-// all are null.
+// Returns what a job's verdict adds to its JSON object, with the names and units of kq-dump's columns. Without a
+// verdict all are null.
 JsonObject members_of(const Verdict* verdict) {
   const Evidence none;
   const Evidence* evidence = verdict != nullptr ? evidence_of(*verdict) : nullptr;

@@ -95,7 +95,8 @@ TEST(outcomes, json_has_messages_and_times) {
   JobList list("mine", [&](const std::string& piece) { text += piece; });
   list_jobs(call.summary, call.waited, call.read(), list);
   list.end();
-  EXPECT_THAT(text, HasSubstr(R"("verdict": "passed", "message": null, "place": null, "hint": null, "median_us": 10.0)"));
+  EXPECT_THAT(text,
+              HasSubstr(R"("verdict": "passed", "message": null, "place": null, "hint": null, "median_us": 10.0)"));
   EXPECT_THAT(text, HasSubstr(R"("reference_us": 20.0)"));
   EXPECT_THAT(text, HasSubstr(R"("speedup": 2.0)"));
   EXPECT_THAT(text, HasSubstr(R"("verdict": "crashed", "message": "signal 11")"));

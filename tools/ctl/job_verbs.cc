@@ -162,11 +162,12 @@ Expected<ExitCode> act_on_dead_letters(int argc, const char* const* argv, const 
 Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   JobSelection choice;
-  Flags flags(argv[0],
-              "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. A job "
-              "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
-              "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
-              "2 when a job is refused.");
+  Flags flags(
+      argv[0],
+      "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. A job "
+      "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
+      "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
+      "2 when a job is refused.");
   std::string state;
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
@@ -177,8 +178,7 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   if (choice.choice_count() != 1) return bad_input("give either job numbers, --run NAME or --submitter NAME");
   if (!state.empty() && !broker.broker.empty()) return bad_input("give either --state DIR or --broker URL");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
-  KQ_TRY_VALUE(auto client,
-               broker.broker.empty() ? world.connect_or_start(state, broker.key) : connect(world, broker));
+  KQ_TRY_VALUE(auto client, broker.broker.empty() ? world.connect_or_start(state, broker.key) : connect(world, broker));
 
   JobActions<CancelJobs> actions(world, client, broker.json);
   const auto act = [&](const std::vector<Sequence>& some) { return actions.act(some); };

@@ -17,7 +17,7 @@ struct ScriptedWorld {
   std::ostringstream err;
   producer::ScriptedBroker broker;
   std::int64_t unix_now_ms = 1'795'284'000'000;  // 2026-11-21T18:00:00Z
-  std::vector<std::string> states;  // whose brokers connect_or_start() was asked for
+  std::vector<std::string> states;               // whose brokers connect_or_start() was asked for
   CtlWorld world{
       .out = out,
       .err = err,

@@ -25,8 +25,8 @@ struct CtlWorld {
   // Connects to the broker at `url`, or for an empty URL to the one that is found without an option
   // (tools/cli/default_place.h); `key` is the path of a key file, or empty.
   std::function<Expected<producer::Client>(const std::string& url, const std::string& key)> connect;
-  // Connects to the broker of a state folder, or for an empty name to the one that connect() finds. Where none runs, but
-  // the state folder has a store, starts a broker there for as long as the program runs.
+  // Connects to the broker of a state folder, or for an empty name to the one that connect() finds. Where none runs,
+  // but the state folder has a store, starts a broker there for as long as the program runs.
   std::function<Expected<producer::Client>(const std::string& state, const std::string& key)> connect_or_start = {};
   std::function<std::int64_t()> unix_now_ms;
   // Waits for `ms`, or until a stop signal arrives. Returns whether the verb should stop waiting.

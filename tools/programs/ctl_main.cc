@@ -30,11 +30,11 @@ kq::Expected<std::unique_ptr<kq::store::Store>> open_store_at(const std::string&
   return kq::store::open_rocks_store(kq::tools::store_in(store), kq::store::OpenMode::read_only);
 }
 
-// Returns the state folder whose broker, which does not run, may be started: the default one where readers would read its
-// store. Returns an empty text where a broker is found or named.
+// Returns the state folder whose broker, which does not run, may be started: the default one where readers would read
+// its store. Returns an empty text where a broker is found or named.
 std::string idle_state_folder() {
-  const kq::tools::Place place =
-      kq::tools::default_place({.environment = kq::tools::process_environment, .is_listening = kq::tools::is_listening});
+  const kq::tools::Place place = kq::tools::default_place(
+      {.environment = kq::tools::process_environment, .is_listening = kq::tools::is_listening});
   const auto state = kq::tools::default_state_folder(kq::tools::process_environment);
   return state && place.store == *state + "/store" ? *state : "";
 }
@@ -53,20 +53,20 @@ int run(int argc, char** argv) {
     return stoppable(kq::producer::Client::connect(
         url.empty() ? kq::tools::default_broker(kq::tools::process_environment) : url, key));
   };
-  const kq::tools::CtlWorld world{
-      .out = std::cout,
-      .err = std::cerr,
-      .connect = connect,
-      .connect_or_start =
-          [&](const std::string& state, const std::string& key) {
-            const std::string folder = state.empty() ? idle_state_folder() : state;
-            return folder.empty() ? connect("", key) : stoppable(state_broker.connect(folder, key));
-          },
-      .unix_now_ms = kq::sys::unix_now_ms,
-      .sleep = stops,
-      .verify = verify_at,
-      .restore = kq::store::restore,
-      .open_store = open_store_at};
+  const kq::tools::CtlWorld world{.out = std::cout,
+                                  .err = std::cerr,
+                                  .connect = connect,
+                                  .connect_or_start =
+                                      [&](const std::string& state, const std::string& key) {
+                                        const std::string folder = state.empty() ? idle_state_folder() : state;
+                                        return folder.empty() ? connect("", key)
+                                                              : stoppable(state_broker.connect(folder, key));
+                                      },
+                                  .unix_now_ms = kq::sys::unix_now_ms,
+                                  .sleep = stops,
+                                  .verify = verify_at,
+                                  .restore = kq::store::restore,
+                                  .open_store = open_store_at};
   return kq::tools::run_ctl(argc, argv, world);
 }
 

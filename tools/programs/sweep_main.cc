@@ -225,8 +225,8 @@ class Sweep {
   ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
     if (outcome.end == kq::producer::WaitEnd::timed_out) {
       std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
-                << outcome.tally().total << " jobs are not finished; "
-                << evaluation_.next_commands(run_, words_) << '\n';
+                << outcome.tally().total << " jobs are not finished; " << evaluation_.next_commands(run_, words_)
+                << '\n';
       return ExitCode::gave_up;
     }
     const ExitCode code =

@@ -232,7 +232,7 @@ std::string Evaluation::next_commands(const std::string& run, const std::vector<
   std::string text = "to go on: " + (again.size() <= kCommandBytesMax ? again : "the same command");
   if (!has_submitted_) return text;
   const auto usual = default_state_folder(process_environment);
-  const std::string where = state_.empty()             ? " --broker " + producer::shell_quoted(url_)
+  const std::string where = state_.empty()              ? " --broker " + producer::shell_quoted(url_)
                             : usual && *usual == state_ ? ""
                                                         : " --state " + producer::shell_quoted(state_);
   return text + "; to cancel the rest: kq ctl cancel --run " + producer::shell_quoted(run) + where;

@@ -21,7 +21,8 @@ Expected<producer::Client> StateBroker::connect(const std::string& state, const 
     }
     std::error_code ignored;
     if (!std::filesystem::exists(std::filesystem::path(state) / "store" / "CURRENT", ignored))
-      return failure(Error{ErrorKind::not_found, "state folder " + state + " has no store, so there are no jobs in it"});
+      return failure(
+          Error{ErrorKind::not_found, "state folder " + state + " has no store, so there are no jobs in it"});
     KQ_TRY_VALUE(stack_, Stack::start({.state_folder = state, .broker_url = "", .programs = programs_}, sleep_));
     say_("no broker runs; started one in " + stack_->folder().path() + " for this command");
     resume_submitters(stack_->broker_url(), stack_->left_paused());

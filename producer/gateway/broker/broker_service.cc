@@ -115,9 +115,10 @@ Expected<RunRow> BrokerService::find(const Submitter& submitter, const JobId& id
 Expected<RunRow> BrokerService::row_of(const Submitter& submitter, const JobId& id, bool with_samples) {
   const auto run = broker_run(submitter, id.run);
   if (!run) return failure(not_found(id));  // no run of this submitter has such a name
-  KQ_TRY_VALUE(RunReply page,
-               calls_.ask_for<RunReply>(RunQuery{
-                   .run = *run, .after_label = producer::before_label(id.label), .limit = 1, .with_samples = with_samples}));
+  KQ_TRY_VALUE(
+      RunReply page,
+      calls_.ask_for<RunReply>(RunQuery{
+          .run = *run, .after_label = producer::before_label(id.label), .limit = 1, .with_samples = with_samples}));
   if (page.rows.empty() || page.rows[0].entry.submission.label != id.label) return failure(not_found(id));
   if (page.rows[0].entry.seq != id.seq) {
     return failure(Error{ErrorKind::not_found, "job " + std::to_string(id.seq) + " was replaced by job " +

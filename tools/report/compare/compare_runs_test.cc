@@ -95,11 +95,13 @@ TEST(CompareRuns, runs_with_few_labels_in_common_get_a_hint) {
   moved.entry.submission.files = before.entry.submission.files;
   moved.entry.submission.problem = before.entry.submission.problem;
   const RunResults base = results({before, timed("b", 1'000), timed("c", 1'000)});
-  const Comparison comparison = compare_runs("r1", base, "r2", results({moved, timed("c", 1'000), timed("d/x", 1)}), {});
-  EXPECT_THAT(comparison.notes,
-              ElementsAre("The runs have 1 label and 2 problems in common, of 3 and 3 kernels; 1 kernel has the same "
-                          "source under another label, such as anna and gelu/anna; a label is the path below the folder "
-                          "that was submitted, so submit the same folder for both runs."));
+  const Comparison comparison =
+      compare_runs("r1", base, "r2", results({moved, timed("c", 1'000), timed("d/x", 1)}), {});
+  EXPECT_THAT(
+      comparison.notes,
+      ElementsAre("The runs have 1 label and 2 problems in common, of 3 and 3 kernels; 1 kernel has the same "
+                  "source under another label, such as anna and gelu/anna; a label is the path below the folder "
+                  "that was submitted, so submit the same folder for both runs."));
   EXPECT_THAT(compare_runs("r1", base, "r2", results({timed("b", 1'000)}), {}).notes, IsEmpty());
 }
 
