@@ -42,10 +42,19 @@ const Format* format_below(const fs::path& folder) {
   return nullptr;
 }
 
+// Returns whether the name would be that of a kernel in lower case, such as A.PY.
+bool is_kernel_in_capitals(const fs::path& path) {
+  std::string name = path.filename().string();
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return is_named_as_kernel(name);
+}
+
 // Visits the kernels of a directory, then those of the directories in it. A path with the name of a kernel that is no
 // regular file, such as a broken link or a pipe, is included, so that reading it reports the error. Returns whether the
 // search should go on.
-bool each_entry(const fs::path& folder, std::size_t depth, const VisitEntry& visit) {
+// `passed_over` gets the files whose names are those of kernels but for capitals.
+bool each_entry(const fs::path& folder, std::size_t depth, const VisitEntry& visit,
+                const std::function<void(const fs::path&)>& passed_over) {
   std::vector<fs::path> kernels, folders;
   std::error_code wrong;
   for (fs::directory_iterator entry(folder, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
@@ -53,7 +62,11 @@ bool each_entry(const fs::path& folder, std::size_t depth, const VisitEntry& vis
     const fs::path& path = entry->path();
     if (is_hidden(path)) continue;
     if (!fs::is_directory(path, ignored)) {
-      if (is_named_as_kernel(path)) kernels.push_back(path);
+      if (is_named_as_kernel(path)) {
+        kernels.push_back(path);
+      } else if (is_kernel_in_capitals(path)) {
+        passed_over(path);
+      }
     } else if (depth < kDepthMax && !entry->is_symlink(ignored) && path.filename() != "__pycache__") {
       folders.push_back(path);
     }
@@ -65,7 +78,8 @@ bool each_entry(const fs::path& folder, std::size_t depth, const VisitEntry& vis
   }
   for (const fs::path& below : folders) {
     const Format* format = format_below(below);
-    if (format != nullptr ? !visit({.path = below, .format = format}) : !each_entry(below, depth + 1, visit))
+    if (format != nullptr ? !visit({.path = below, .format = format})
+                          : !each_entry(below, depth + 1, visit, passed_over))
       return false;
   }
   return true;
@@ -85,15 +99,16 @@ struct LeftOut {
 
 std::string recognise_kernels(const fs::path& input) {
   fs::path first;
-  each_entry(input, 0, [&](const Entry& entry) {
+  const auto find_first = [&](const Entry& entry) {
     first = entry.path;
     return false;
-  });
+  };
+  each_entry(input, 0, find_first, [](const fs::path&) {});
   return first.empty() ? "" : "it holds " + first.lexically_relative(input).string();
 }
 
 void read_kernels(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
-  LeftOut problems;
+  LeftOut problems, capitals;
   const auto read = [&](const Entry& entry) {
     if (sink.stopped()) return false;
     if (entry.format != nullptr) {
@@ -114,7 +129,10 @@ void read_kernels(const fs::path& input, const InputOptions& options, const Cand
     }
     return true;
   };
-  each_entry(input, 0, read);
+  each_entry(input, 0, read, [&](const fs::path& path) { capitals.add(path); });
+  if (capitals.count > 0)
+    sink.note(input.string() + ": " + counted(capitals.count, "file") + (capitals.count == 1 ? " is" : " are") +
+              " passed over, because endings are written in small letters: " + capitals.first.string());
   if (problems.count > 0)
     sink.note(input.string() + ": " + counted(problems.count, "file") +
               (problems.count == 1 ? " is a problem and no kernel: " : " are problems and no kernels, such as ") +

@@ -91,6 +91,19 @@ TEST(kernels, a_folder_below_that_is_of_another_format_is_read_by_it) {
   EXPECT_EQ(found.candidates[1].label, "b");
 }
 
+TEST(kernels, a_name_in_capitals_is_passed_over_with_a_note) {
+  TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  for (const char* name : {"k/a.py", "k/below/B.PY", "k/README"}) folder.write(name, kTestKernel);
+  InputOptions options;
+  options.problem = folder / "problem.py";
+  const Found found = read(folder / "k", options);
+  EXPECT_EQ(found.candidates.size(), 1u);
+  EXPECT_THAT(found.notes,
+              ElementsAre(HasSubstr("1 file is passed over, because endings are written in small letters")));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("k/below/B.PY")));
+}
+
 TEST(kernels, the_problem_itself_is_no_kernel) {
   TestFolder folder;
   folder.write("k/problem.py", kTestProblem);
