@@ -50,6 +50,9 @@ class BadInput(kq.EndToEndTest):
         (("leaderboard", "--format", "html"), "must be one of table|csv|json, got html"),
         (("up", "--broker-url", "udp://x:1"), "broker 'udp://x:1'"),
         (("up", "--state", "FOLDER/expect.csv"), "expect.csv"),
+        (("completion", "tcsh"), "SHELL must be bash, zsh or fish, got 'tcsh'"),
+        (("sweep", "FOLDER/good", "--tag", "model"), "--tag must be NAME=VALUE"),
+        (("submit", "FOLDER/good", "--tag", "a=1", "--tag", "a=2"), "--tag gives 'a' two values"),
         (("version", "--yaml"), "there is no option '--yaml'"),
     )
 
@@ -86,7 +89,7 @@ class BadInput(kq.EndToEndTest):
                 self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_every_verb_has_help_and_a_version(self) -> None:
-        for verb in ("sweep", "submit", "up", "down", "results", "dump", "leaderboard", "version"):
+        for verb in ("sweep", "submit", "up", "down", "results", "dump", "leaderboard", "completion", "version"):
             with self.subTest(verb):
                 for words in ((verb, "--help"), ("help", verb), (verb, "--version")):
                     done = kq.kq(*words)

@@ -134,6 +134,16 @@ class Rest(GatewayTest):
             self.assertEqual(first.json["jobs"][0]["id"], second.json["jobs"][0]["id"])
             self.assertEqual(client.submit([line("b")], key="k1").status, 422)
 
+    def test_parameters_that_a_path_does_not_know_are_refused(self) -> None:
+        with self.gateway() as client:
+            misspelt = client.get("/api/v1/runs/r/results?colums=label")
+            self.assertEqual((misspelt.status, misspelt.type), (400, "application/problem+json"))
+            self.assertIn("did you mean columns?", misspelt.json["detail"])
+            unnamed = client.call("POST", "/api/v1/jobs?run=", json.dumps(line("a")))
+            self.assertEqual(unnamed.status, 400, unnamed.text)
+            self.assertIn("the parameter run is empty", unnamed.json["detail"])
+            self.assertEqual(client.get("/health?verbose=1").status, 200)
+
     def test_every_path_is_described(self) -> None:
         with self.gateway() as client:
             for path in ("/", "/health", "/metrics", "/openapi.json", "/api/v1/broker", "/nothing"):

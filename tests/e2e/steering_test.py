@@ -1,5 +1,6 @@
 """Tests how users and administrators control a queue with the real programs: cancel, pause, drain, quotas, labels."""
 
+import json
 import signal
 import time
 import unittest
@@ -35,6 +36,23 @@ class Steering(kq.SharedWorkerTest):
                     self.assertLess(time.monotonic() - start, 40, "the lane does not wait for the end of the load")
                 self.assertIn(f"job {first} is finished: cancelled", self.ctl("why", first))
                 self.ctl("cancel", second, code=2)
+
+    def test_a_wait_tells_how_each_job_ended_and_what_to_do_next(self) -> None:
+        with self.broker():
+            self.wait_for_worker()
+            wrong = kq.RIGHT.replace("torch.relu(x)", "torch.relu(x) + 1")
+            jobs = kq.write_sweep(self.folder / "jobs", {"good": f"# told\n{kq.RIGHT}", "bad": wrong})
+            words = ("submit", jobs, "--run", "told", "--wait", "--author", "ada", "--tag", "model=m1")
+            done = kq.kq(*words, KQ_BROKER=self.url)
+            self.assert_end(done, 1)
+            self.assertRegex(done.stderr, r"\nkq-submit: good: passed: ~?[\d.]+ .s ±.*, speedup [\d.]+x")
+            self.assertRegex(done.stderr, r"\nkq-submit: bad: wrong_answer \(value\): output 0")
+            self.assertIn("kq results told --failed shows why; kq show told bad shows", done.stderr)
+            told = {job["label"]: job for job in json.loads(kq.kq(*words, "--json", KQ_BROKER=self.url).stdout)["jobs"]}
+            self.assertGreater(told["good"]["median_us"], 0)
+            self.assertIn("elements differ", told["bad"]["message"])
+            rows = kq.dump("told", "--broker", self.url)
+            self.assertEqual({(row["author"], row["tags"]) for row in rows}, {("ada", "model=m1")})
 
     def test_why_names_the_missing_label_or_device_and_the_job_runs_once_a_worker_has_it(self) -> None:
         with self.broker():

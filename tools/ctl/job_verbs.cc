@@ -168,17 +168,18 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
       "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
       "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
       "2 when a job is refused.");
-  std::string state;
+  std::string state_folder;
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
-  flags.option("--state", "DIR", "state folder of the kq sweep or kq up whose jobs these are", state);
+  flags.option("--state", "DIR", "state folder of the kq sweep or kq up whose jobs these are", state_folder);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.choice_count() != 1) return bad_input("give either job numbers, --run NAME or --submitter NAME");
-  if (!state.empty() && !broker.broker.empty()) return bad_input("give either --state DIR or --broker URL");
+  if (!state_folder.empty() && !broker.broker.empty()) return bad_input("give either --state DIR or --broker URL");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
-  KQ_TRY_VALUE(auto client, broker.broker.empty() ? world.connect_or_start(state, broker.key) : connect(world, broker));
+  KQ_TRY_VALUE(auto client,
+               broker.broker.empty() ? world.connect_or_start(state_folder, broker.key) : connect(world, broker));
 
   JobActions<CancelJobs> actions(world, client, broker.json);
   const auto act = [&](const std::vector<Sequence>& some) { return actions.act(some); };
