@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "producer/gateway/routes.h"
 #include "producer/gateway/testing.h"
@@ -48,11 +49,17 @@ TEST(GatewayDocuments, the_description_says_which_routes_need_no_token) {
 }
 
 // Returns the parameters of a query that an operation describes, with a "*" behind those that may be repeated.
-std::set<std::string> described_parameters(const producer::Json& operation) {
+std::set<std::string> described_parameters(const producer::Json& description, const producer::Json& operation) {
+  constexpr std::string_view kShared = "#/components/parameters/";
   std::set<std::string> names;
   const producer::Json* all = operation.find("parameters");
   if (all == nullptr) return names;
-  for (const producer::Json& one : *all->array()) {
+  for (const producer::Json& given : *all->array()) {
+    const producer::Json* reference = given.find("$ref");
+    const producer::Json& one =
+        reference == nullptr
+            ? given
+            : *description.find("components")->find("parameters")->find(reference->text()->substr(kShared.size()));
     if (one.find("in") == nullptr || *one.find("in")->text() != "query") continue;
     const producer::Json* type = one.find("schema")->find("type");
     names.insert(*one.find("name")->text() + (type != nullptr && *type->text() == "array" ? "*" : ""));
@@ -70,7 +77,7 @@ TEST(GatewayDocuments, own_routes_take_exactly_the_described_parameters) {
     for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
     std::set<std::string> taken;
     for (const QueryParameter& one : route.parameters) taken.insert(one.name + (one.may_repeat ? "*" : ""));
-    EXPECT_EQ(taken, described_parameters(*description->find("paths")->find(route.path)->find(method)))
+    EXPECT_EQ(taken, described_parameters(*description, *description->find("paths")->find(route.path)->find(method)))
         << route.method << " " << route.path;
   }
 }
