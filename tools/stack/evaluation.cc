@@ -225,8 +225,10 @@ std::string Evaluation::next_commands(const std::string& run, const std::vector<
   std::string again = plan_.program;
   std::replace(again.begin(), again.end(), '-', ' ');
   for (const std::string& word : words) {
-    // With this option the command would begin anew.
-    if (word != "--force-rerun") again += " " + producer::shell_quoted(word);
+    if (word == "--force-rerun") continue;  // with it the command would begin anew
+    const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+    again += " " + word.substr(0, dashes);
+    if (dashes < word.size() || word.empty()) again += producer::shell_quoted(word.substr(dashes));
   }
   // A shell may have expanded a pattern to thousands of words.
   std::string text = "to go on: " + (again.size() <= kCommandBytesMax ? again : "the same command");

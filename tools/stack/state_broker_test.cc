@@ -23,9 +23,8 @@ class StateBrokerTest : public ::testing::Test {
  protected:
   StateBrokerTest() { folder_.write_program("bin/kq-broker", kBroker); }
   StateBroker broker() {
-    return StateBroker(
-        folder_.file("bin"), [](std::int64_t) { return false; },
-        [this](const std::string& sentence) { said_.push_back(sentence); });
+    return StateBroker(folder_.file("bin"), sleep_uninterrupted,
+                       [this](const std::string& sentence) { said_.push_back(sentence); });
   }
 
   TestFolder folder_;
