@@ -11,10 +11,6 @@
 
 namespace kq::producer {
 
-// Returns the largest text before `label` in the order of bytes among those that labels can be, so that the first row
-// after it has this label.
-std::string before_label(const std::string& label);
-
 // Calls `visit` with the rows of these labels, in the order of bytes. A label without a row is passed over. Labels that
 // are neighbours in the run are asked for together.
 using VisitRow = std::function<void(const RunRow& row)>;

@@ -17,6 +17,7 @@
 #include "core/messages.h"
 #include "producer/gateway/http.h"
 #include "producer/gateway/job_id.h"
+#include "producer/overview/source.h"
 #include "producer/submit/pack.h"
 
 namespace kq::gateway {
@@ -26,11 +27,7 @@ struct SubmittedJob {
   JobAck ack;
 };
 
-// The jobs of a reply that a submitter may see, with the names that it gave to the runs.
-struct VisibleJobs {
-  JobsReply reply;
-  std::size_t hidden_count = 0;  // jobs of others, which were removed from the reply
-};
+using producer::VisibleJobs;
 
 class Service {
  public:

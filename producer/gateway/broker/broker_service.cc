@@ -12,7 +12,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/limits.h"
-#include "producer/client/run_rows.h"
+#include "producer/client/label_order.h"
 #include "sys/clock.h"
 
 namespace kq::gateway {

@@ -39,16 +39,6 @@ TEST(BrokerService, runs_of_a_submitter_have_its_name) {
   EXPECT_THAT(broker_run(kAda, std::string(198, 'a')).error().message, HasSubstr("may have 196"));
 }
 
-TEST(BrokerService, the_row_behind_the_text_before_a_label_is_that_of_the_label) {
-  for (const std::string& label : std::vector<std::string>{"a", "relu/fast", "x ", "ä"}) {
-    const std::string before = producer::before_label(label);
-    EXPECT_LT(before, label);
-    for (const std::string& other :
-         {label.substr(0, label.size() - 1), std::string("`zzz"), std::string("relu/fass~~")})
-      EXPECT_FALSE(before < other && other < label) << label << " " << other;
-  }
-}
-
 TEST(BrokerService, jobs_are_submitted_in_the_submitters_name) {
   AnsweringBroker broker([](const ClientRequest& request) -> std::optional<ClientReply> {
     SubmitAck ack;

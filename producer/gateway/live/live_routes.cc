@@ -17,6 +17,8 @@
 namespace kq::gateway {
 namespace {
 
+using producer::FoundJob;
+using producer::FoundJobs;
 using producer::Json;
 using producer::JsonArray;
 

@@ -1,9 +1,11 @@
 #include "producer/gateway/live/overview_json.h"
 
+#include <cmath>
 #include <map>
 
 #include "producer/client/wait.h"
-#include "producer/gateway/live/overview.h"
+#include "producer/overview/overview.h"
+#include "producer/overview/worker_state.h"
 
 namespace kq::gateway {
 
@@ -28,27 +30,13 @@ Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submit
   return object.json();
 }
 
-std::string_view state_of(const WorkerStatus& worker, std::int64_t now_ms) {
-  if (worker.devices.empty() && !worker.quarantined.empty()) return "quarantined";
-  if (now_ms - worker.last_seen_ms > kSilentMs) return "silent";
-  if (worker.draining) return "draining";
-  return worker.running > 0 ? "busy" : "idle";
-}
-
-int rank_of(const WorkerStatus& worker, std::int64_t now_ms) {
-  const std::string_view state = state_of(worker, now_ms);
-  if (state == "idle") return 3;
-  if (state == "busy") return worker.quarantined.empty() ? 2 : 0;
-  return state == "draining" ? 1 : 0;
-}
-
 Object worker_object(const WorkerStatus& worker, std::int64_t now_ms) {
   JsonArray labels, quarantined, targets;
   for (const std::string& label : worker.labels) labels.push_back(Json{label});
   for (const std::string& sentence : worker.quarantined) quarantined.push_back(Json{sentence});
   for (const DeviceInfo& target : worker.builds_for)
     targets.push_back(Json{target.arch.empty() ? std::string(to_string(target.kind)) : target.arch});
-  const std::string_view state = state_of(worker, now_ms);
+  const std::string_view state = producer::state_of(worker, now_ms);
   Object object;
   object.add("worker", worker.worker).add("state", state).add("draining", worker.draining);
   object.add("running", worker.running).add("labels", Json{std::move(labels)});
@@ -77,6 +65,31 @@ Json running_job_json(const JobRow& row) {
   return object.json();
 }
 
+Json run_json(const producer::ShownRun& run) {
+  const producer::WatchedCounts& counts = run.counts;
+  Object verdicts;
+  for (const auto& [verdict, count] : counts.verdicts) verdicts.add(to_string(verdict), count);
+  Object object;
+  object.add("run", run.run).add("submitter", run.submitter);
+  object.add("submitted_at", time_json(run.submitted_at_ms)).add("is_counted", run.is_counted);
+  object.add("is_part", run.is_part).add("jobs", counts.jobs).add("queued", counts.queued);
+  object.add("running", counts.running).add("finished", counts.finished);
+  object.add("passed", run.passed_count()).add("failed", run.failed_count()).add("verdicts", verdicts.json());
+  object.add("rate_per_s", run.rate_per_s ? Json{std::round(*run.rate_per_s * 100) / 100} : Json{nullptr});
+  const std::optional<double> left_s = run.left_s();
+  object.add("left_s", left_s ? Json{std::round(*left_s)} : Json{nullptr});
+  return object.json();
+}
+
+Json failed_job_json(const producer::FailedJob& job) {
+  Object object;
+  object.add("id", JobId{.seq = job.seq, .run = job.run, .label = job.label}.text());
+  object.add("job", job.seq).add("run", job.run);
+  object.add("label", job.label).add("verdict", to_string(job.verdict)).add("reason", job.reason);
+  object.add("message", job.message).add("device", job.device).add("finished_at", time_json(job.finished_at_ms));
+  return object.json();
+}
+
 Object worker_counts(const BrokerReply& broker, std::int64_t now_ms) {
   struct Model {
     std::size_t devices = 0;
@@ -86,10 +99,10 @@ Object worker_counts(const BrokerReply& broker, std::int64_t now_ms) {
   std::map<std::string, std::size_t> states;
   std::map<std::string, Model> models;
   for (const WorkerStatus& worker : broker.workers) {
-    ++states[std::string(state_of(worker, now_ms))];
+    ++states[std::string(producer::state_of(worker, now_ms))];
     std::string last;
     for (const DeviceInfo& device : worker.devices) {
-      const std::string name = device.model.empty() ? std::string(to_string(device.kind)) : device.model;
+      const std::string name = producer::model_of(device);
       Model& model = models[name];
       ++model.devices;
       model.workers += name == last ? 0 : 1;

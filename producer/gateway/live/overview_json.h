@@ -6,17 +6,13 @@
 #include "core/messages.h"
 #include "producer/gateway/http.h"
 #include "producer/gateway/rest/values.h"
+#include "producer/overview/overview.h"
 
 namespace kq::gateway {
 
 // Returns {"queued", "running", "waiting", "lanes": [...], "has_more_lanes"}. A submitter sees the names of its own
 // lanes only.
 producer::Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submitter& viewer);
-
-// Returns the state of a worker: "quarantined", "silent", "draining", "busy" or "idle"; and a number by which those
-// that need attention come first.
-std::string_view state_of(const WorkerStatus& worker, std::int64_t now_ms);
-int rank_of(const WorkerStatus& worker, std::int64_t now_ms);
 
 // Returns {"worker", "state", "running", ...} without devices and jobs.
 Object worker_object(const WorkerStatus& worker, std::int64_t now_ms);
@@ -27,6 +23,12 @@ producer::Json device_state_json(const DeviceInfo& device, const Conditions* con
 
 // Returns a leased job: {"id", "job", "run", "label", "leased_at", "build_started_at"}.
 producer::Json running_job_json(const JobRow& row);
+
+// Returns a run with its progress: {"run", "submitter", "jobs", "finished", "rate_per_s", "left_s", ...}.
+producer::Json run_json(const producer::ShownRun& run);
+
+// Returns a failed job: {"id", "job", "run", "label", "verdict", "reason", "message", ...}.
+producer::Json failed_job_json(const producer::FailedJob& job);
 
 // Returns {"count", "states": {STATE: N}, "models": [{"model", "devices", "workers", "memory_bytes"}]}.
 Object worker_counts(const BrokerReply& broker, std::int64_t now_ms);

@@ -15,20 +15,6 @@ WorkerStatus worker(const std::string& name) {
   return {.worker = name, .devices = {{.model = "NVIDIA H200", .uuid = "", .arch = ""}}, .last_seen_ms = kNowMs};
 }
 
-TEST(OverviewJson, the_state_of_a_worker_is_what_an_operator_must_know_first) {
-  WorkerStatus one = worker("w");
-  EXPECT_EQ(state_of(one, kNowMs), "idle");
-  one.running = 1;
-  EXPECT_EQ(state_of(one, kNowMs), "busy");
-  one.draining = true;
-  EXPECT_EQ(state_of(one, kNowMs), "draining");
-  EXPECT_EQ(state_of(one, kNowMs + 60'000), "silent");
-  one.devices.clear();
-  one.quarantined = {"GPU 0: ECC errors"};
-  EXPECT_EQ(state_of(one, kNowMs), "quarantined");
-  EXPECT_LT(rank_of(one, kNowMs), rank_of(worker("v"), kNowMs));
-}
-
 TEST(OverviewJson, a_heartbeat_alone_changes_nothing) {
   WorkerStatus one = worker("w");
   const std::string before = producer::to_text(worker_object(one, kNowMs).json());

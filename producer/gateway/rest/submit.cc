@@ -11,7 +11,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/limits.h"
-#include "producer/client/run_rows.h"
+#include "producer/client/label_order.h"
 #include "producer/gateway/rest/rest.h"
 #include "producer/gateway/rest/submission_body.h"
 #include "producer/gateway/rest/values.h"

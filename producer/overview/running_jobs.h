@@ -13,10 +13,9 @@
 #include "core/base/error.h"
 #include "core/operations.h"
 
-namespace kq::gateway {
+namespace kq::producer {
 
-class Service;
-struct Submitter;
+class OverviewSource;
 
 inline constexpr std::size_t kRunningQuestionsMax = 8;  // of one refresh
 inline constexpr std::size_t kRunningJobsMax = 8'192;   // that are listed
@@ -24,8 +23,8 @@ inline constexpr std::size_t kRunningJobsMax = 8'192;   // that are listed
 class RunningJobs {
  public:
   // `leased` is the number of leased jobs of all submitters.
-  Expected<void> refresh(Service& service, const Submitter& submitter, std::uint64_t leased);
-  // The jobs that the submitter may see, by the name of the worker.
+  Expected<void> refresh(OverviewSource& source, std::uint64_t leased);
+  // The jobs that the viewer may see, by the name of the worker.
   const std::multimap<std::string, JobRow>& by_worker() const { return by_worker_; }
 
  private:
@@ -38,4 +37,4 @@ class RunningJobs {
   Sequence after_ = 0;         // where the reading that goes on continues
 };
 
-}  // namespace kq::gateway
+}  // namespace kq::producer

@@ -1,36 +1,33 @@
-#include "producer/gateway/live/run_watch.h"
+#include "producer/overview/run_watch.h"
 
 #include <gtest/gtest.h>
 
-#include "producer/gateway/rest/rest.h"
-#include "producer/gateway/testing.h"
+#include "producer/overview/testing.h"
 
-namespace kq::gateway {
+namespace kq::producer {
 namespace {
-
-const Submitter kViewer{};
 
 class RunWatchTest : public testing::Test {
  protected:
   RunWatchTest() {
-    post_jobs(test_three_jobs(), service_);
-    service_.page_rows = 2;
+    for (const char* label : {"a", "b", "c"}) source_.add("r", label);
+    source_.page_rows = 2;
   }
   void read_all(RunWatch& watch) {
-    do ASSERT_TRUE(watch.read_page(service_, kViewer));
+    do ASSERT_TRUE(watch.read_page(source_));
     while (watch.is_reading());
   }
 
-  FakeService service_;
+  FakeSource source_;
 };
 
 TEST_F(RunWatchTest, a_run_is_read_page_by_page) {
   RunWatch watch("r");
-  ASSERT_TRUE(watch.read_page(service_, kViewer));
+  ASSERT_TRUE(watch.read_page(source_));
   EXPECT_TRUE(watch.is_reading());
   EXPECT_FALSE(watch.is_whole());
   EXPECT_EQ(watch.counts().jobs, 2u);
-  ASSERT_TRUE(watch.read_page(service_, kViewer));
+  ASSERT_TRUE(watch.read_page(source_));
   EXPECT_TRUE(watch.is_whole());
   EXPECT_EQ(watch.counts().jobs, 3u);
   EXPECT_EQ(watch.counts().queued, 3u);
@@ -40,7 +37,8 @@ TEST_F(RunWatchTest, a_run_is_read_page_by_page) {
 TEST_F(RunWatchTest, a_finished_job_is_found_by_an_update) {
   RunWatch watch("r");
   read_all(watch);
-  EXPECT_EQ(watch.update(service_).value(), 1u);  // each question finishes one job
+  source_.finish("r", "a", VerdictName::passed);
+  EXPECT_EQ(watch.update(source_).value(), 1u);
   EXPECT_EQ(watch.counts().finished, 1u);
   EXPECT_EQ(watch.counts().verdicts.at(VerdictName::passed), 1u);
   const auto finished = watch.take_newly_finished();
@@ -52,11 +50,9 @@ TEST_F(RunWatchTest, a_finished_job_is_found_by_an_update) {
 TEST_F(RunWatchTest, a_second_reading_finds_new_jobs_and_keeps_the_counts_meanwhile) {
   RunWatch watch("r");
   read_all(watch);
-  service_.finish("r", "b", VerdictName::wrong_answer);
-  Request request = test_request("POST", "/api/v1/jobs", test_line("d"));
-  request.query.emplace("run", "r");
-  post_jobs(request, service_);
-  ASSERT_TRUE(watch.read_page(service_, kViewer));
+  source_.finish("r", "b", VerdictName::wrong_answer);
+  source_.add("r", "d");
+  ASSERT_TRUE(watch.read_page(source_));
   EXPECT_EQ(watch.counts().jobs, 3u);
   read_all(watch);
   EXPECT_EQ(watch.counts().jobs, 4u);
@@ -68,7 +64,8 @@ TEST_F(RunWatchTest, the_rate_is_that_of_finished_jobs) {
   read_all(watch);
   EXPECT_EQ(watch.rate_per_s(), std::nullopt);
   watch.mark(1'000);
-  ASSERT_TRUE(watch.update(service_));
+  source_.finish("r", "a", VerdictName::passed);
+  ASSERT_TRUE(watch.update(source_));
   watch.mark(1'500);  // too soon for a point
   EXPECT_EQ(watch.rate_per_s(), std::nullopt);
   watch.mark(6'000);
@@ -83,4 +80,4 @@ TEST(RunWatch, failures_are_all_but_right_and_unjudged_jobs) {
 }
 
 }  // namespace
-}  // namespace kq::gateway
+}  // namespace kq::producer

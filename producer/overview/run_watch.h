@@ -1,4 +1,4 @@
-// The states of all jobs of one run, as a gateway knows them, for counts, an estimate of the end and a search.
+// The states of all jobs of one run, as one viewer knows them, for counts, an estimate of the end and a search.
 //
 // Theory of operation. A watch reads the run once, page by page, and then asks only about jobs that were not finished,
 // the lowest numbers first, because those are leased first. From time to time it reads the whole run again, which finds
@@ -19,10 +19,9 @@
 #include "core/records.h"
 #include "core/verdict.h"
 
-namespace kq::gateway {
+namespace kq::producer {
 
-class Service;
-struct Submitter;
+class OverviewSource;
 
 inline constexpr std::size_t kWatchedJobsMax = 200'000;  // of one run; the jobs beyond are not counted
 inline constexpr std::size_t kRateTimesMax = 120;        // points from which the rate of a run is computed
@@ -54,9 +53,9 @@ class RunWatch {
   explicit RunWatch(std::string run) : run_(std::move(run)) {}
 
   // Reads the next page of the run. Returns the rows of the page.
-  Expected<std::vector<RunRow>> read_page(Service& service, const Submitter& submitter);
+  Expected<std::vector<RunRow>> read_page(OverviewSource& source);
   // Asks about the lowest unfinished jobs, in at most kQuerySeqsMax at once. Returns the number of jobs that changed.
-  Expected<std::size_t> update(Service& service);
+  Expected<std::size_t> update(OverviewSource& source);
 
   bool is_whole() const { return is_whole_; }            // whether the run was read to its end at least once
   bool is_reading() const { return next_.has_value(); }  // whether a reading has begun and not ended
@@ -90,4 +89,4 @@ class RunWatch {
   std::deque<std::pair<std::int64_t, std::size_t>> points_;  // time and finished jobs
 };
 
-}  // namespace kq::gateway
+}  // namespace kq::producer

@@ -1,21 +1,21 @@
-#include "producer/gateway/live/run_watch.h"
+#include "producer/overview/run_watch.h"
 
 #include <algorithm>
 
 #include "core/base/enum_names.h"
 #include "core/limits.h"
-#include "producer/gateway/service.h"
+#include "producer/overview/source.h"
 
-namespace kq::gateway {
+namespace kq::producer {
 
 bool is_failure(VerdictName verdict) {
   return verdict != VerdictName::passed && verdict != VerdictName::compiled_only && verdict != VerdictName::cancelled;
 }
 
-Expected<std::vector<RunRow>> RunWatch::read_page(Service& service, const Submitter& submitter) {
+Expected<std::vector<RunRow>> RunWatch::read_page(OverviewSource& source) {
   const RunQuery query{.run = run_, .after_label = next_.value_or(""), .limit = kQueryRowsMax};
   if (!next_) fresh_.clear();
-  KQ_TRY_VALUE(RunReply page, service.run_page(submitter, query));
+  KQ_TRY_VALUE(RunReply page, source.run_page(query));
   for (const RunRow& row : page.rows) {
     if (fresh_.size() == kWatchedJobsMax) break;
     fresh_.push_back({.seq = row.entry.seq,
@@ -57,14 +57,14 @@ void RunWatch::count() {
   }
 }
 
-Expected<std::size_t> RunWatch::update(Service& service) {
+Expected<std::size_t> RunWatch::update(OverviewSource& source) {
   if (!is_whole_ || open_.empty()) return std::size_t{0};
   std::vector<Sequence> seqs;
   for (const std::size_t i : open_) {
     if (seqs.size() == kQuerySeqsMax) break;
     if (seqs.empty() || seqs.back() != jobs_[i].seq) seqs.push_back(jobs_[i].seq);
   }
-  KQ_TRY_VALUE(const std::vector<JobStatus> states, service.wait_any(seqs, 0, {}));
+  KQ_TRY_VALUE(const std::vector<JobStatus> states, source.states(seqs));
   std::size_t changed = 0;
   // Both are sorted by sequence. A job that retention removed meanwhile has no state and keeps its last one.
   auto state = states.begin();
@@ -101,4 +101,4 @@ std::optional<double> RunWatch::rate_per_s() const {
   return 1'000.0 * static_cast<double>(last - first) / static_cast<double>(last_ms - first_ms);
 }
 
-}  // namespace kq::gateway
+}  // namespace kq::producer

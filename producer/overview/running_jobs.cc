@@ -1,13 +1,13 @@
-#include "producer/gateway/live/running_jobs.h"
+#include "producer/overview/running_jobs.h"
 
 #include <algorithm>
 
 #include "core/limits.h"
-#include "producer/gateway/service.h"
+#include "producer/overview/source.h"
 
-namespace kq::gateway {
+namespace kq::producer {
 
-Expected<void> RunningJobs::refresh(Service& service, const Submitter& submitter, std::uint64_t leased) {
+Expected<void> RunningJobs::refresh(OverviewSource& source, std::uint64_t leased) {
   const std::size_t wanted = std::min<std::uint64_t>(leased, kRunningJobsMax);
   for (std::size_t question = 0; question < kRunningQuestionsMax; ++question) {
     const std::size_t missing = wanted - std::min(wanted, found_.size() + hidden_);
@@ -18,7 +18,7 @@ Expected<void> RunningJobs::refresh(Service& service, const Submitter& submitter
     const JobsQuery query{.state = JobState::leased,
                           .after_seq = after_,
                           .limit = static_cast<std::uint32_t>(std::min(missing, kQueryRowsMax))};
-    KQ_TRY_VALUE(VisibleJobs page, service.visible_jobs(submitter, query));
+    KQ_TRY_VALUE(VisibleJobs page, source.jobs(query));
     hidden_ += page.hidden_count;
     after_ = page.reply.last_seq;
     std::ranges::move(page.reply.jobs, std::back_inserter(found_));
@@ -40,4 +40,4 @@ void RunningJobs::finish(bool has_all) {
   after_ = first_ - 1;
 }
 
-}  // namespace kq::gateway
+}  // namespace kq::producer
