@@ -7,6 +7,7 @@
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
+#include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 #include "tools/ctl/world.h"
@@ -38,68 +39,17 @@ producer::JsonObject metric_object(const Metric& metric) {
           {"value", producer::Json{metric.value}}};
 }
 
-producer::JsonObject needs_object(const Requirements& needs) {
-  return {{"device", json_text(to_string(needs.wish))},
-          {"gpu", json_text(needs.gpu_model)},
-          {"memory_above_bytes", json_number(needs.memory_above_bytes)},
-          {"backend", json_text(to_string(needs.backend))},
-          {"labels", json_texts(needs.labels)}};
-}
-
-std::string lane_state(const LaneRow& lane) {
-  if (lane.paused) return "paused";
-  return lane.served ? "served" : "no worker";
-}
-
 void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
-  producer::JsonObject object{{"priority", json_text(to_string(lane.priority))},
-                              {"submitter", json_text(lane.submitter)},
-                              {"needs", producer::Json{needs_object(lane.needs)}},
-                              {"queued", json_number(lane.queued)},
-                              {"oldest_ms", json_time(lane.oldest_ms)},
-                              {"served", producer::Json{lane.served}},
-                              {"paused", producer::Json{lane.paused}}};
   listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter,
                producer::needs_text(lane.needs), std::string(to_string(lane.needs.backend)),
                std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
-              std::move(object));
-}
-
-// The target that a worker without devices builds for, such as "sm_90".
-std::string target_text(const DeviceInfo& target) {
-  return target.arch.empty() ? std::string(to_string(target.kind)) : target.arch;
-}
-
-std::string devices_text(const WorkerStatus& worker) {
-  std::map<std::string, std::size_t> count;
-  for (const DeviceInfo& device : worker.devices)
-    ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
-  std::string text;
-  for (const auto& [model, n] : count)
-    text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
-  for (const DeviceInfo& target : worker.builds_for)
-    text += (text.empty() ? "builds for " : ", ") + target_text(target);
-  for (const std::string& sentence : worker.quarantined)
-    text += (text.empty() ? "" : "; ") + ("quarantined: " + sentence);
-  return text;
+              lane_object(lane));
 }
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
-}
-
-std::vector<std::string> backends_of(const WorkerStatus& worker) {
-  std::vector<std::string> names;
-  for (const Backend backend : worker.backends) names.emplace_back(to_string(backend));
-  return names;
-}
-
-std::vector<std::string> targets_of(const WorkerStatus& worker) {
-  std::vector<std::string> names;
-  for (const DeviceInfo& target : worker.builds_for) names.push_back(target_text(target));
-  return names;
 }
 
 std::string worker_state(const WorkerStatus& worker) {
@@ -112,28 +62,6 @@ std::string state_text(const WorkerStatus& worker, std::int64_t now_ms) {
   if (worker.building == 0) return worker_state(worker);
   return worker_state(worker) + ", " + producer::counted(worker.building, "build") + " for " +
          age_text(now_ms - worker.build_started_ms);
-}
-
-producer::JsonObject worker_object(const WorkerStatus& worker) {
-  producer::JsonArray devices;
-  for (const DeviceInfo& device : worker.devices) {
-    devices.push_back(producer::Json{producer::JsonObject{{"kind", json_text(to_string(device.kind))},
-                                                          {"model", json_text(device.model)},
-                                                          {"uuid", json_text(device.uuid)},
-                                                          {"memory_bytes", json_number(device.memory_bytes)}}});
-  }
-  return {{"worker", json_text(worker.worker)},
-          {"state", json_text(worker_state(worker))},
-          {"running", json_number(worker.running)},
-          {"devices", producer::Json{std::move(devices)}},
-          {"backends", worker.backends.empty() ? producer::Json{nullptr} : json_texts(backends_of(worker))},
-          {"quarantined", json_texts(worker.quarantined)},
-          {"builds_for", json_texts(targets_of(worker))},
-          {"built", json_number(worker.built_count)},
-          {"building", json_number(worker.building)},
-          {"build_started_ms", json_time(worker.build_started_ms)},
-          {"labels", json_texts(worker.labels)},
-          {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
 
 }  // namespace
@@ -201,7 +129,7 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                  devices_text(worker), worker.backends.empty() ? "all" : joined(backends_of(worker)),
                  worker.labels.empty() ? "-" : joined(worker.labels),
                  age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
-                worker_object(worker));
+                worker_object(worker, worker_state(worker)));
   }
   listing.finish();
   if (!status.workers.empty()) return ExitCode::ok;

@@ -1,0 +1,39 @@
+#include "tools/ctl/broker_objects.h"
+
+#include <gtest/gtest.h>
+
+namespace kq::tools {
+namespace {
+
+std::string text(producer::JsonObject object) {
+  return producer::to_text(producer::Json{std::move(object)});
+}
+
+TEST(BrokerObjects, a_lane_has_its_requirements) {
+  EXPECT_EQ(text(lane_object({.needs = {.gpu_model = "NVIDIA H200"}, .submitter = "ada", .queued = 2})),
+            R"({"priority": "normal", "submitter": "ada", "needs": {"device": "any", "gpu": "NVIDIA H200", )"
+            R"("memory_above_bytes": 0, "backend": "torch", "labels": []}, "queued": 2, "oldest_ms": null, )"
+            R"("served": false, "paused": false})");
+}
+
+TEST(BrokerObjects, a_worker_has_its_devices_and_targets) {
+  const WorkerStatus worker{
+      .worker = "w",
+      .devices = {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90"}},
+      .builds_for = {{.kind = DeviceKind::cuda, .model = "", .uuid = "", .arch = "sm_90"},
+                     {.kind = DeviceKind::cpu, .model = "", .uuid = "", .arch = ""}}};
+  const std::string object = text(worker_object(worker, "busy"));
+  EXPECT_NE(object.find(R"("worker": "w", "state": "busy")"), std::string::npos) << object;
+  EXPECT_NE(object.find(R"("uuid": "GPU-1")"), std::string::npos) << object;
+  EXPECT_NE(object.find(R"("builds_for": ["sm_90", "cpu"])"), std::string::npos) << object;
+}
+
+TEST(BrokerObjects, equal_devices_are_counted_in_a_cell) {
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "", .arch = ""};
+  EXPECT_EQ(devices_text({.worker = "w", .devices = {gpu, gpu, {.model = "", .uuid = "", .arch = ""}}}),
+            "2 x NVIDIA H200, cpu");
+  EXPECT_EQ(devices_text({.worker = "w", .devices = {}, .quarantined = {"GPU 0: ECC"}}), "quarantined: GPU 0: ECC");
+}
+
+}  // namespace
+}  // namespace kq::tools
