@@ -16,7 +16,7 @@ _kq() {
   fi
 }
 for program in kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway \
-  kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-up kq-worker; do
+  kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-top kq-up kq-worker; do
   complete -o default -F _kq "$program"
 done
 unset program

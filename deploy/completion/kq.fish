@@ -25,7 +25,7 @@ function __kq_verbs
 end
 
 for program in kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway \
-    kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-up kq-worker
+    kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-top kq-up kq-worker
     complete -c $program -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__kq_options)'
     complete -c $program -n 'not string match -q -- "-*" (commandline -ct)' -a '(__kq_verbs)'
 end

@@ -1,4 +1,4 @@
-#compdef kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-up kq-worker
+#compdef kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-top kq-up kq-worker
 # Completion of kq and its programs for zsh. The words are those of --help: programs need no list here.
 _kq() {
   local -a asked=("${words[1]}") found
@@ -22,4 +22,4 @@ _kq() {
     _files
   fi
 }
-if [[ $funcstack[1] == _kq ]]; then _kq "$@"; else compdef _kq kq kq-{broker,cache,check,compare,ctl,doctor,down,dump,fleet,gateway,leaderboard,plot,problem,report,results,show,submit,sweep,up,worker}; fi
+if [[ $funcstack[1] == _kq ]]; then _kq "$@"; else compdef _kq kq kq-{broker,cache,check,compare,ctl,doctor,down,dump,fleet,gateway,leaderboard,plot,problem,report,results,show,submit,sweep,top,up,worker}; fi

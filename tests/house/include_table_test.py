@@ -35,6 +35,7 @@ ALLOWED = {
         "store/reader.h",
         "store/verify.h",
         "producer/client/*",
+        "producer/overview/*",
         "producer/formats/sample_name.h",
         "producer/submit/pack.h",
         "producer/submit/judge_options.h",
@@ -81,6 +82,7 @@ LIBRARIES = {
     "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/bytes/compress.cc",)),
     "LZ4": (("lz4.h", "lz4frame.h", "lz4hc.h"), ("core/bytes/compress.cc",)),
     "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),
+    "ncurses": (("curses.h", "ncurses.h", "ncursesw/*", "term.h"), ("tools/top/terminal_screen.cc",)),
     "cpp-httplib": (("httplib.h",), ("net/http_server.cc",)),
     "CUDA, which is opened with dlopen only,": (
         ("cuda.h", "cuda_runtime*.h", "nvml.h", "nvrtc.h", "cupti*.h", "cuda_fp*.h"),

@@ -27,6 +27,7 @@ constexpr Verb kVerbs[] = {
     {"down", "stop the broker and the worker that up started"},
     {"doctor", "print what works on this machine, and what to do about the rest"},
     {"ctl", "show and control a queue: why, jobs, pause, drain, cancel, ..."},
+    {"top", "show a queue live in the terminal: jobs, workers, runs, failures"},
     {"fleet", "keep as many workers in Slurm as the queue needs"},
     {"cache", "manage the build cache of this machine: ls, stats, verify, prune"},
     {"check", "check files against the guard's rules: streams, clocks, hidden programs"},
