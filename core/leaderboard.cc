@@ -73,21 +73,37 @@ bool is_earlier(const LeaderboardRow& a, const LeaderboardRow& b) {
   return std::tie(a.finished_at_ms, a.seq) < std::tie(b.finished_at_ms, b.seq);
 }
 
-// Orders the kernels of one board by their ranks. Each group of equals consists of the fastest kernel that is left and
-// of all others than which it is not faster beyond the noise.
+// Returns for each kernel whether one of the others is faster beyond the noise. The rows are ordered by their medians.
+std::vector<bool> beaten(const std::vector<LeaderboardRow*>& rows) {
+  // A row that is neither faster nor less noisy than an earlier row beats nothing that the earlier one does not beat.
+  std::vector<const LeaderboardRow*> challengers;
+  std::vector<bool> are_beaten;
+  for (const LeaderboardRow* row : rows) {
+    are_beaten.push_back(std::ranges::any_of(challengers, [&](const auto* other) { return is_better(*other, *row); }));
+    if (challengers.empty() || compared_noise_ns(*row) < compared_noise_ns(*challengers.back()))
+      challengers.push_back(row);
+  }
+  return are_beaten;
+}
+
+// Appends the kernels of one board in the order of their ranks. Each rank has the kernels that none of those left
+// beats. "Is faster beyond the noise" is transitive, so that no kernel has a better rank than one that beats it.
 void rank_board(std::vector<LeaderboardRow> board, std::vector<RankedRow>& ranks) {
   std::ranges::sort(board, [](const LeaderboardRow& a, const LeaderboardRow& b) {
     return std::tie(a.median_ns, a.seq) < std::tie(b.median_ns, b.seq);
   });
+  std::vector<LeaderboardRow*> left;
+  for (LeaderboardRow& row : board) left.push_back(&row);
   std::uint32_t rank = 1;
-  for (auto first = board.begin(); first != board.end();) {
-    const LeaderboardRow fastest = *first;
-    const auto end =
-        std::stable_partition(first, board.end(), [&](const LeaderboardRow& row) { return !is_better(fastest, row); });
-    std::sort(first, end, is_earlier);
-    const auto count = static_cast<std::uint32_t>(end - first);
-    for (; first != end; ++first) ranks.push_back({std::move(*first), rank, count - 1});
+  while (!left.empty()) {
+    const std::vector<bool> are_beaten = beaten(left);
+    std::vector<LeaderboardRow*> equals, others;
+    for (std::size_t i = 0; i < left.size(); ++i) (are_beaten[i] ? others : equals).push_back(left[i]);
+    std::ranges::sort(equals, [](const auto* a, const auto* b) { return is_earlier(*a, *b); });
+    const auto count = static_cast<std::uint32_t>(equals.size());
+    for (LeaderboardRow* row : equals) ranks.push_back({std::move(*row), rank, count - 1});
     rank += count;
+    left = std::move(others);
   }
 }
 

@@ -104,7 +104,7 @@ struct RankedRow : LeaderboardRow {
 };
 
 // Merges rows of the same kernel, and returns all kernels ordered by problem name, device model, board, rank and time
-// of their first run. A kernel shares the rank of the fastest one that is not faster than it beyond the noise.
+// of their first run. Kernels share a rank where none of those without a lower one is faster beyond the noise.
 std::vector<RankedRow> ranked(std::span<const LeaderboardRow> rows);
 
 // Returns the first row of each board in ranked().

@@ -218,6 +218,27 @@ TEST(Ranks, a_kernel_faster_beyond_the_noise_takes_the_first_place) {
             (std::vector<Sequence>{2}));
 }
 
+TEST(Ranks, a_fast_kernel_of_scattered_times_gives_no_rank_to_a_kernel_that_another_one_beats) {
+  const auto ranks = ranked(
+      std::vector{measured("slow", {{100, 2}}, 1), measured("exact", {{96, 1}}, 2), measured("lucky", {{95, 10}}, 3)});
+  EXPECT_EQ(sequences(ranks), (std::vector<Sequence>{2, 3, 1}));
+  EXPECT_EQ(ranks[1].rank, 1u);
+  EXPECT_EQ(ranks[2].rank, 3u) << "the lucky run is not faster beyond its noise, but the exact kernel is";
+}
+
+TEST(Ranks, no_kernel_has_a_better_rank_than_one_that_beats_it) {
+  std::vector<LeaderboardRow> rows;
+  for (Sequence seq = 1; seq <= 60; ++seq) {
+    const double median_ns = 80 + static_cast<double>(seq * 37 % 41);
+    rows.push_back(measured(std::to_string(seq), {{median_ns, 1 + static_cast<double>(seq * 13 % 11)}}, seq));
+  }
+  const auto ranks = ranked(rows);
+  ASSERT_EQ(ranks.size(), rows.size());
+  for (const RankedRow& a : ranks) {
+    for (const RankedRow& b : ranks) EXPECT_TRUE(!is_better(a, b) || a.rank < b.rank) << a.seq << " and " << b.seq;
+  }
+}
+
 TEST(Ranks, a_kernel_of_scattered_times_is_not_equal_to_every_other_one) {
   EXPECT_EQ(sequences(best_of(std::vector{measured("scattered", {{200, 1000}}, 1), measured("fast", {{90, 3}}, 2)})),
             (std::vector<Sequence>{2}));

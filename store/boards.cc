@@ -1,6 +1,8 @@
 #include "store/boards.h"
 
+#include <algorithm>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "core/codec/codec.h"
@@ -23,19 +25,16 @@ class Boards {
   Expected<void> add(const LeaderboardRow& run) {
     const std::string kernel = kernel_key(run.problem_hash, run.kernel_hash, run.device_model);
     KQ_TRY_VALUE(auto row, find(Family::kernel, kernel));
+    const std::optional<LeaderboardRow> before = row;
     if (!row) row = run;
     add_runs(*row, run);
     put(Family::kernel, kernel, *row);
 
     const std::string board = board_key(run.problem_hash, run.device_model);
     KQ_TRY_VALUE(const auto first, find(Family::board, board));
-    const bool is_rerun = first && first->kernel_hash == row->kernel_hash;
-    if (is_rerun) {
-      KQ_TRY_VALUE(const auto best, fastest_if_better(*row));
-      put(Family::board, board, best);
-    } else if (!first || is_better(*row, *first)) {
-      put(Family::board, board, *row);
-    }
+    if (first && !may_change_first_place(before, *row, *first)) return {};
+    KQ_TRY_VALUE(const auto best, first ? first_place(*row) : Expected<LeaderboardRow>(*row));
+    put(Family::board, board, best);
     return {};
   }
 
@@ -54,24 +53,31 @@ class Boards {
     pending_.insert_or_assign({family, key}, row);
   }
 
-  // Returns the fastest kernel of the board where a kernel is better than `first`, otherwise `first`. A rerun may have
-  // made the figure of the first place larger, or its noise smaller.
-  Expected<LeaderboardRow> fastest_if_better(const LeaderboardRow& first) {
-    std::optional<LeaderboardRow> fastest;
-    bool is_beaten = false;
-    const auto see = [&](const LeaderboardRow& row) {
-      if (row.device_model != first.device_model) return;
-      is_beaten = is_beaten || is_better(row, first);
-      if (!fastest || row.median_ns < fastest->median_ns) fastest = row;
+  // A new kernel takes the first place from a kernel that it beats, or as the earlier one of two equal kernels. A rerun
+  // that has changed the figure of a kernel may also give the place to a third kernel, unless the holder beats the
+  // kernel before and after: then the holder beats all that the kernel beats.
+  static bool may_change_first_place(const std::optional<LeaderboardRow>& before, const LeaderboardRow& row,
+                                     const LeaderboardRow& holder) {
+    if (before) return *before != row && !(is_better(holder, *before) && is_better(holder, row));
+    const bool is_earlier = std::tie(row.finished_at_ms, row.seq) < std::tie(holder.finished_at_ms, holder.seq);
+    return is_better(row, holder) || (is_earlier && !is_better(holder, row));
+  }
+
+  // Returns the row in the first place of a kernel's board, as core/leaderboard.h ranks its kernels.
+  Expected<LeaderboardRow> first_place(const LeaderboardRow& row) {
+    std::vector<LeaderboardRow> unbeaten{row};
+    const auto see = [&](const LeaderboardRow& other) {
+      if (other.device_model == row.device_model && other.kernel_hash != row.kernel_hash && !is_better(row, other))
+        unbeaten.push_back(other);
     };
-    const std::string prefix(as_bytes(first.problem_hash));
+    const std::string prefix(as_bytes(row.problem_hash));
     Expected<void> readable;
     KQ_TRY(store_.scan(Family::kernel, prefix, "", [&](std::string_view key, std::string_view value) {
       if (!key.starts_with(prefix)) return false;
       if (pending_.contains({Family::kernel, std::string(key)})) return true;
-      const auto row = read_row(Family::kernel, value);
-      if (row) see(*row);
-      if (!row) readable = failure(row.error());
+      const auto other = read_row(Family::kernel, value);
+      if (other) see(*other);
+      if (!other) readable = failure(other.error());
       return readable.has_value();
     }));
     if (!readable) return failure(readable.error());
@@ -80,7 +86,11 @@ class Boards {
          ++place) {
       if (place->second) see(*place->second);
     }
-    return is_beaten ? *fastest : first;
+    // The board is one whatever names its problem had.
+    std::vector<LeaderboardRow> same_name = unbeaten;
+    for (LeaderboardRow& other : same_name) other.problem = row.problem;
+    const Hash first = best_of(same_name).front().kernel_hash;
+    return *std::ranges::find(unbeaten, first, &LeaderboardRow::kernel_hash);
   }
 
   const Store& store_;

@@ -1,7 +1,7 @@
 // Keeps the figures of kernels (family `kernel`) and the first place of each board (family `board`) up to date.
 //
-// The first place of a board goes to another kernel only where that kernel is faster beyond the noise (is_better in
-// core/leaderboard.h). So no kernel of a board is better than the one in the first place.
+// The first place of a board is that of best_of() in core/leaderboard.h over all kernels of the board. A new kernel may
+// take it only by being faster beyond the noise (is_better); no kernel of a board is better than the one that has it.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ using PendingBoards = std::map<std::pair<Family, std::string>, std::optional<Lea
 
 using WriteRow = std::function<void(Family family, std::string key, std::string value)>;
 
-// Adds the row of one finished job. Calls `write` for each row that changes, and enters it into `pending`. Where the
-// kernel in the first place was measured again, reads all kernels of its board.
+// Adds the row of one finished job. Calls `write` for each row that changes, and enters it into `pending`. Reads all
+// kernels of the board where a kernel beats the one in the first place, or was measured again and is not beaten by it.
 Expected<void> add_to_boards(const Store& store, PendingBoards& pending, const LeaderboardRow& row,
                              const WriteRow& write);
 

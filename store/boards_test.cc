@@ -75,6 +75,21 @@ TEST_F(BoardsTest, a_first_place_won_by_luck_is_lost_by_reruns) {
   EXPECT_EQ(first_place().label, "honest1") << "the rows of this turn are compared, too";
 }
 
+TEST_F(BoardsTest, the_first_place_is_that_of_the_ranks_whatever_came_before) {
+  std::vector<LeaderboardRow> rows;
+  for (Sequence seq = 1; seq <= 120; ++seq) {
+    const std::string kernel(1, static_cast<char>('a' + seq * 7 % 23));
+    rows.push_back(
+        run_of(kernel, seq, 80 + static_cast<double>(seq * 37 % 41), 1 + static_cast<double>(seq * 13 % 11)));
+    rows.back().finished_at_ms = static_cast<std::int64_t>(seq);
+    add_runs(rows.back(), rows.back());  // computes the figures
+    add(rows.back(), seq % 3 == 0);
+    const auto first = pending.find({Family::board, board_key(sha256("relu"), "H200")});
+    const LeaderboardRow holder = first == pending.end() ? first_place() : *first->second;
+    EXPECT_EQ(holder, static_cast<const LeaderboardRow&>(best_of(rows).front())) << seq;
+  }
+}
+
 TEST_F(BoardsTest, the_kernels_begun_by_a_job_are_found) {
   add(run_of("a", 1, 100));
   add(run_of("a", 2, 100));
