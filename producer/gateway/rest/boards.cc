@@ -3,6 +3,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/limits.h"
+#include "producer/client/board_noise.h"
 #include "producer/gateway/rest/rest.h"
 #include "producer/gateway/rest/values.h"
 #include "producer/gateway/service.h"
@@ -27,6 +28,7 @@ Json board_row(const LeaderboardRow& row) {
   object.add("kernel_hash", to_hex(row.kernel_hash)).add("noise_ns", row.noise_ns);
   object.add("reference_noise_ns", row.reference_noise_ns).add("run_count", std::uint64_t{row.runs.size()});
   object.add("sample_count", std::uint64_t{row.sample_count}).add("noisy", row.is_noisy);
+  object.add("speedup_noise", producer::speedup_noise(row));
   return object.json();
 }
 

@@ -20,9 +20,12 @@ TEST(RestBoards, a_board_is_found_by_name_or_hash) {
   service.board.resize(2);
   service.board[0].problem = "relu";
   service.board[0].label = "fast";
+  service.board[0].median_ns = service.board[0].noise_ns = 1;
+  service.board[0].reference_ns = service.board[0].reference_noise_ns = 1;
   service.board[1].problem = "gelu";
   service.board[1].problem_hash = sha256("b");
   EXPECT_THAT(get_board(request("relu"), service).body, HasSubstr("\"label\": \"fast\""));
+  EXPECT_THAT(get_board(request("relu"), service).body, HasSubstr("\"speedup_noise\": 1.41421"));
   EXPECT_THAT(get_board(request(to_hex(sha256("b"))), service).body, HasSubstr("\"problem\": \"gelu\""));
   EXPECT_EQ(get_board(request("tanh"), service).status, 404);
 }
