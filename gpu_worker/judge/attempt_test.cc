@@ -313,7 +313,20 @@ TEST(Attempt, a_mutated_input_is_noticed) {
   const Report report =
       fixture.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[7] = 0.5f; }));
   ASSERT_EQ(outcome_text(report), "wrong_answer/mutated_input at judge");
-  EXPECT_NE(evidence_in(report).message.find("input 0 (x)"), std::string::npos);
+  EXPECT_NE(evidence_in(report).message.find("the submission changed its input 0 (x) at [7]"), std::string::npos)
+      << evidence_in(report).message;
+}
+
+TEST(Attempt, a_wrong_value_of_a_submission_that_changed_an_input_says_both) {
+  JudgeFixture fixture;
+  const Report report = fixture.run(at(Command::call, [](FakeTurn& turn) {
+    fake_data<float>(turn, turn.page.inputs[0])[7] = 0.5f;
+    fake_data<float>(turn, turn.page.outputs[0])[3] += 1;
+  }));
+  ASSERT_EQ(outcome_text(report), "wrong_answer/value at judge");
+  EXPECT_NE(evidence_in(report).message.find("; also, the submission changed its input 0 (x) at [7]"),
+            std::string::npos)
+      << evidence_in(report).message;
 }
 
 TEST(Attempt, an_input_that_the_reference_mutates_may_be_mutated) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <numeric>
 
 #include "gpu_worker/judge/check/truth.h"
 
@@ -200,6 +201,12 @@ Shape without_ones(Shape shape) {
   return shape;
 }
 
+std::string bracketed(const std::vector<std::uint64_t>& indices) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < indices.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(indices[d]);
+  return text + "]";
+}
+
 }  // namespace
 
 bool nearly_equal(std::span<const double> expected, std::span<const double> got, Tolerance tolerance) {
@@ -256,9 +263,27 @@ std::string place_of(const Shape& shape, std::uint64_t element) {
     indices[left - 1] = element % size;
     element /= size;
   }
-  std::string text = "[";
-  for (std::size_t d = 0; d < indices.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(indices[d]);
-  return text + "]";
+  return bracketed(indices);
+}
+
+std::string place_of_byte(const Tensor& tensor, std::uint64_t byte) {
+  const std::string unknown = "byte " + std::to_string(byte);
+  const std::uint64_t size = channel::element_bytes(tensor.dtype);
+  if (size == 0) return unknown;
+  std::uint64_t element = byte / size;
+  if (tensor.strides.size() != tensor.shape.size()) return place_of(tensor.shape, element);
+  // The dimension with the largest stride is the outermost one in memory.
+  std::vector<std::size_t> dims(tensor.shape.size());
+  std::iota(dims.begin(), dims.end(), std::size_t{0});
+  std::ranges::sort(dims, std::greater(), [&](std::size_t d) { return tensor.strides[d]; });
+  std::vector<std::uint64_t> indices(dims.size());
+  for (const std::size_t d : dims) {
+    if (tensor.strides[d] <= 0 || tensor.shape[d] <= 1) continue;
+    const auto stride = static_cast<std::uint64_t>(tensor.strides[d]);
+    indices[d] = std::min(element / stride, static_cast<std::uint64_t>(tensor.shape[d]) - 1);
+    element -= indices[d] * stride;
+  }
+  return element == 0 ? bracketed(indices) : unknown;
 }
 
 }  // namespace kq::judge

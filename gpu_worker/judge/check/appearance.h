@@ -56,5 +56,8 @@ Part part_to_look_at(const std::vector<std::int64_t>& shape, std::uint64_t total
 
 // Returns the indices of an element: "[3, 17]".
 std::string place_of(const std::vector<std::int64_t>& shape, std::uint64_t element);
+// Returns the place of a byte of a tensor's memory, as the indices of the element that has it: "[3, 17]". Returns
+// "byte 7" where no element has it, as between the elements of a strided tensor.
+std::string place_of_byte(const Tensor& tensor, std::uint64_t byte);
 
 }  // namespace kq::judge

@@ -126,6 +126,14 @@ TEST(PartToLookAt, begins_with_the_matrix_of_the_first_wrong_element) {
 TEST(PlaceOf, names_the_indices) {
   EXPECT_EQ(place_of({4, 5}, 13), "[2, 3]");
   EXPECT_EQ(place_of({}, 0), "[]");
+  const Tensor rows{.dtype = channel::Dtype::float32, .shape = {4, 5}};
+  EXPECT_EQ(place_of_byte(rows, 13 * 4 + 2), "[2, 3]");
+  const Tensor columns{.dtype = channel::Dtype::float32, .shape = {4, 5}, .strides = {1, 4}};
+  EXPECT_EQ(place_of_byte(columns, 13 * 4), "[1, 3]");
+  const Tensor spread{.dtype = channel::Dtype::float32, .shape = {4, 5}, .strides = {16, 2}};
+  EXPECT_EQ(place_of_byte(spread, (16 + 4) * 4), "[1, 2]");
+  EXPECT_EQ(place_of_byte(spread, (16 + 5) * 4), "byte 84") << "between two elements";
+  EXPECT_EQ(place_of_byte(Tensor{}, 7), "byte 7") << "the dtype is unknown";
 }
 
 }  // namespace

@@ -389,8 +389,7 @@ TEST(ReferenceSide, a_change_of_an_input_that_is_kept_in_place_is_found) {
   }));
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
-  EXPECT_EQ(evidence_of(*report.verdict)->message,
-            "the submission changed its input 0 (large) at byte 1000, in trial 2");
+  EXPECT_EQ(evidence_of(*report.verdict)->message, "the submission changed its input 0 (large) at [1000], in trial 2");
 }
 
 TEST(ReferenceSide, an_input_reported_outside_of_the_arena_is_invalid) {

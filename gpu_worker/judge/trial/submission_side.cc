@@ -46,6 +46,17 @@ tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::strin
               evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
 }
 
+// Adds to the message about a wrong value that the submission also changed an input, because the change may explain the
+// value.
+Step<void> with_changed_input(Step<void> wrong, const Step<void>& inputs) {
+  if (wrong || inputs) return wrong;
+  Ended* const ended = std::get_if<Ended>(&wrong.error());
+  const Ended* const changed = std::get_if<Ended>(&inputs.error());
+  if (ended != nullptr && changed != nullptr && changed->evidence.reason == "mutated_input")
+    ended->evidence.message += "; also, " + changed->evidence.message;
+  return wrong;
+}
+
 // Returns the place in brackets at the end of a child's sentence: "new.py:12". Returns an empty text where there is
 // none.
 std::string place_in(std::string_view sentence) {
@@ -487,7 +498,8 @@ Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, co
                device_findings_ ? Step<DeviceFindings>(*std::exchange(device_findings_, {})) : finish_device_check());
   if (const auto right = check_forms(trial, expectation, got); !right) return right;
   if (const auto right = findings.gaps ? Step<void>() : check_gaps(trial, expectation); !right) return right;
-  if (const auto right = check_values(plan, trial, expectation, got, findings); !right) return right;
+  if (auto right = check_values(plan, trial, expectation, got, findings); !right)
+    return findings.inputs ? right : with_changed_input(std::move(right), check_inputs(trial, expectation));
   if (const auto right = findings.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
   ++correctness_.trials_passed;
   return {};
@@ -559,8 +571,8 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
     if (!change) return stop(change.error());
     if (!*change) continue;
     return wrong_answer(trial, "mutated_input",
-                        "the submission changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " +
-                            std::to_string(**change));
+                        "the submission changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at " +
+                            place_of_byte(inputs[i], **change));
   }
   for (const Region& gap : gaps(region, inputs)) {
     const auto change = first_change(gap);
