@@ -189,6 +189,7 @@ class Tools:
         for row in rows[:limit]:
             fields = dataclasses.asdict(row)
             fields["run_count"] = len(fields.pop("runs"))
+            fields["speedup_noise"] = row.speedup_noise
             shown.append(plain(fields))
         return {"rows": shown, "left_out": max(0, len(rows) - limit)}
 

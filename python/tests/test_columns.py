@@ -120,6 +120,10 @@ def test_notebooks_show_tables() -> None:
     assert "<th>label</th>" in shown and "&lt;b&gt;too fast&lt;/b&gt;" in shown and "<td>queued</td>" in shown
     board = Board([kq.LeaderboardRow("relu", label="<x>", median_ns=1_234, speedup=1.5)])
     assert "<td>&lt;x&gt;</td>" in board._repr_html_() and "<td>1.50x</td>" in board._repr_html_()
+    assert "busy" not in board._repr_html_()
+    busy = kq.LeaderboardRow("relu", median_ns=1_000, noise_ns=30, sample_count=20, is_noisy=True)
+    noisy = Board([busy])._repr_html_()
+    assert "<td>~1 us ±3%</td>" in noisy and "<td>20</td>" in noisy and "~: the machine was busy" in noisy
     many = Evaluations([kq.Evaluation("r", str(i), failure="gone") for i in range(SHOWN_MAX + 5)])
     assert many._repr_html_().count("<td>gone</td>") == SHOWN_MAX and "and 5 more" in many._repr_html_()
     assert many.rewards == [None] * (SHOWN_MAX + 5)

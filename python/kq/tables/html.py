@@ -30,7 +30,8 @@ class Rows(list[RunRow]):
         return text_table(self, ROW_CELLS)
 
     def _repr_html_(self) -> str:
-        return html_table(self, ROW_CELLS)
+        measured = [row.verdict.measurement for row in self if row.verdict]
+        return html_table(self, ROW_CELLS) + _busy(any(one.is_noisy for one in measured if one))
 
 
 class Board(list[LeaderboardRow]):
@@ -40,7 +41,7 @@ class Board(list[LeaderboardRow]):
         return text_table(self, BOARD_CELLS)
 
     def _repr_html_(self) -> str:
-        return html_table(self, BOARD_CELLS)
+        return html_table(self, BOARD_CELLS) + _busy(any(row.is_noisy for row in self))
 
 
 class Evaluations(list[Evaluation]):
@@ -91,6 +92,13 @@ def html_table(rows: Sequence[T], cells: Mapping[str, Callable[[T], str]]) -> st
 def _line(tag: str, texts: Iterable[str]) -> str:
     shown = (text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…" for text in texts)
     return "<tr>" + "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in shown) + "</tr>"
+
+
+def _busy(is_any_noisy: bool) -> str:
+    """Returns the sentence under a table that says what "~" means, or an empty text where no row has it."""
+    if not is_any_noisy:
+        return ""
+    return "<p>~: the machine was busy while this was measured; measure again on a quiet one</p>"
 
 
 def _verdict(row: RunRow | None) -> str:
@@ -156,6 +164,8 @@ BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
     "reference": lambda row: time_text(row.reference_ns) + noise_text(row.reference_ns, row.reference_noise_ns),
     "speedup": lambda row: speedup_text(row.speedup) + noise_text(row.speedup, row.speedup_noise),
     "baseline": lambda row: row.baseline.value,
+    "jobs": lambda row: str(len(row.runs)) if row.runs else "",
+    "samples": lambda row: str(row.sample_count) if row.sample_count else "",
 }
 
 EVALUATION_CELLS: dict[str, Callable[[Evaluation], str]] = {
