@@ -22,6 +22,19 @@ class Boards(kq.SharedWorkerTest):
         done = kq.kq("leaderboard", "--format", "json", *more, KQ_BROKER=self.url)
         return json.loads(done.stdout)
 
+    def assert_views_agree(self, stored: dict) -> None:
+        """Asserts that boards of rows, rankings and pages have the first place that the broker keeps."""
+        site = self.folder / "site"
+        self.assert_end(kq.kq("leaderboard", "--html", site, "--no-reports", KQ_BROKER=self.url), 0)
+        ((page,),) = (board["entries"] for board in json.loads(site.joinpath("boards.json").read_text())["boards"])
+        (ranked,) = self.board("--top", "3")["rows"]
+        self.assertEqual([ranked["runs"], page["runs"]], [["owner", "again"]] * 2)
+        of_alice = {row["value"]: row for row in self.board("--by", "author")["rows"]}["alice"]
+        figures = ("label", "rank", "median_us", "noise_us", "speedup", "speedup_noise", "run_count", "sample_count")
+        for view in (ranked, page, of_alice):
+            self.assertEqual({name: view[name] for name in figures}, {name: stored[name] for name in figures})
+            self.assertEqual((view["tie_count"], stored["tie_count"]), (0, None), "the broker does not keep ties")
+
     def test_reruns_of_a_kernel_belong_to_the_first_and_jobs_of_one_sample_do_not_count(self) -> None:
         with self.broker():
             self.wait_for_worker()
@@ -42,6 +55,7 @@ class Boards(kq.SharedWorkerTest):
             self.assertGreater(after["median_us"], fastest)
             (own,) = self.board("--run", "again")["rows"]
             self.assertEqual((own["run_count"], own["tie_count"]), (RUNS, 0))
+            self.assert_views_agree(after)
         self.assert_end(kq.kq("ctl", "verify", "--store", self.store), 0)
 
 

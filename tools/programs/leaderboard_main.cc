@@ -18,8 +18,8 @@
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
+#include "tools/views/board_formats.h"
 #include "tools/views/boards.h"
-#include "tools/views/ranking.h"
 #include "tools/views/user_ranks.h"
 
 namespace {
@@ -48,7 +48,7 @@ struct Options {
   bool no_findings = false;
   kq::tools::SourceOptions source;
 
-  bool is_ranking() const { return !by.empty() || top > 1; }
+  kq::tools::BoardOptions board() const { return {.by = by, .top = top, .leaves_out_findings = no_findings}; }
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -63,10 +63,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--by", "COLUMN",
                "print the best of each value of author, backend or tag.NAME, and the figures of each value",
                options.by);
-  flags.number("--top", "print so many kernels of each problem, ranked by their times", options.top, 1, 1'000'000);
+  flags.number("--top", "print so many kernels of each problem with their ranks", options.top, 1, 1'000'000);
   flags.flag("--users",
-             "print the ranks of the users of the run, as GPU MODE's boards have them: the best passed submission of "
-             "each author; equal times share a rank",
+             "print the ranks of the users of the run, as GPU MODE's boards have them: the best kernel of each author; "
+             "times that do not differ beyond the noise share a rank",
              options.users);
   flags.flag("--no-findings",
              "leave out submissions of the run in which the guard found something for review (column findings)",
@@ -120,10 +120,13 @@ void say(const std::string& sentence) {
   std::cerr << kProgram << ": " << sentence << '\n';
 }
 
+// Prints the boards of a run, or of all runs. The first place of each board of all runs is read from the boards that
+// the broker keeps; more kernels and other splits are made of the rows of all runs.
 Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   const Expected<kq::tools::Leaderboard> board =
-      options.run.empty() ? kq::tools::leaderboard_of_boards(source)
-                          : kq::tools::leaderboard_of_run(source, options.run, options.no_findings);
+      options.run.empty() && !options.board().is_ranking()
+          ? kq::tools::leaderboard_of_boards(source)
+          : kq::tools::leaderboard_of_runs(source, options.run, options.board());
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->left_out_count > 0)
@@ -134,7 +137,7 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
 }
 
 Expected<void> show_users(kq::tools::Source& source, const Options& options) {
-  if (options.run.empty() || options.kernelbench || options.is_ranking() || options.format == "json")
+  if (options.run.empty() || options.kernelbench || options.board().is_ranking() || options.format == "json")
     return kq::bad_input(
         "--users goes with a RUN, without --by, --top and --kernelbench, and with the formats table and csv");
   kq::tools::UserRanks ranks;
@@ -142,6 +145,7 @@ Expected<void> show_users(kq::tools::Source& source, const Options& options) {
     if (!options.no_findings || !row.result || row.result->findings.empty()) ranks.add(row);
     return Expected<void>();
   }));
+  ranks.finish();
   if (ranks.is_empty())
     return kq::failure(
         kq::Error{ErrorKind::not_found, "no submission has a rank in '" + kq::tools::printable(options.run) + "'"});
@@ -149,34 +153,12 @@ Expected<void> show_users(kq::tools::Source& source, const Options& options) {
   return {};
 }
 
-// Prints boards of several kernels, or of the values of a column. Without a run it reads all runs.
-Expected<void> show_ranking(kq::tools::Source& source, const Options& options) {
-  kq::tools::Ranking ranking({.by = options.by, .top = options.top});
-  std::vector<std::string> runs{options.run};
-  if (options.run.empty()) {
-    KQ_TRY_VALUE(runs, kq::tools::all_runs(source));
-  }
-  std::size_t row_count = 0;
-  for (const std::string& run : runs) {
-    KQ_TRY(kq::tools::each_row(source, run, [&](const kq::RunRow& row) {
-      ++row_count;
-      ranking.add(run, row);
-      return Expected<void>();
-    }));
-  }
-  if (row_count == 0 && !options.run.empty())
-    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
-  std::cout << (options.format == "csv"    ? ranking.csv()
-                : options.format == "json" ? kq::producer::to_text(ranking.json()) + '\n'
-                                           : ranking.table())
-            << std::flush;
-  return {};
-}
-
 Expected<void> check_findings_option(const Options& options) {
-  if (!options.no_findings || (!options.run.empty() && !options.kernelbench)) return {};
+  const bool reads_rows = !options.run.empty() || options.board().is_ranking();
+  if (!options.no_findings || (reads_rows && !options.kernelbench)) return {};
   return kq::bad_input(
-      "--no-findings goes with --run NAME and without --kernelbench; the boards of all runs keep only their first row");
+      "--no-findings goes with --run NAME, --top or --by and without --kernelbench; the boards of all runs keep only "
+      "their first row");
 }
 
 struct KernelBenchOptions {
@@ -193,7 +175,7 @@ Expected<KernelBenchOptions> check_kernelbench_options(const Options& options) {
     return kq::bad_input("--kernelbench needs a RUN, because it shows one run");
   if (options.kernelbench && (!options.by.empty() || options.top > 1))
     return kq::bad_input("--by and --top do not go with --kernelbench");
-  KQ_TRY(kq::tools::validate(kq::tools::RankingOptions{.by = options.by, .top = options.top}));
+  KQ_TRY(kq::tools::validate(options.board()));
   KernelBenchOptions kernelbench;
   KQ_TRY_VALUE(auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
   kernelbench.ks = std::move(ks);
@@ -239,8 +221,12 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
 }
 
 Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
-  if (options.kernelbench || options.users || options.format != "table")
-    return kq::bad_input("--html writes a folder of its own; it does not go with --kernelbench, --users or --format");
+  if (options.kernelbench || options.users || options.format != "table" || options.board().is_ranking() ||
+      options.no_findings)
+    return kq::bad_input(
+        "--html writes a folder with all kernels of each board; it does not go with --kernelbench, --users, --by, "
+        "--top, "
+        "--no-findings or --format");
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
   KQ_TRY_VALUE(const auto board_count,
                kq::tools::write_board_folder(source, {.folder = options.html,
@@ -266,11 +252,10 @@ int run(int argc, char** argv) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return report_error(kProgram, open.error());
-  const auto shown = !options.html.empty()  ? write_pages(*open->source, options)
-                     : options.users        ? show_users(*open->source, options)
-                     : options.kernelbench  ? show_kernelbench(*open->source, options, *kernelbench)
-                     : options.is_ranking() ? show_ranking(*open->source, options)
-                                            : show_boards(*open->source, options);
+  const auto shown = !options.html.empty() ? write_pages(*open->source, options)
+                     : options.users       ? show_users(*open->source, options)
+                     : options.kernelbench ? show_kernelbench(*open->source, options, *kernelbench)
+                                           : show_boards(*open->source, options);
   return shown ? static_cast<int>(ExitCode::ok) : report_error(kProgram, shown.error());
 }
 

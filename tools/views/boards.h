@@ -1,8 +1,7 @@
-// Leaderboards as the tools print them: the best rows, and summary figures for each device model.
+// Leaderboards as the tools print them: the first kernels of each board, and summary figures for each device model.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,55 +9,63 @@
 
 #include "core/leaderboard.h"
 #include "core/records.h"
-#include "producer/client/json.h"
 #include "tools/cli/source.h"
+#include "tools/views/standings.h"
 
 namespace kq::tools {
 
-// The figures of one device model and one baseline. Speedups of different ones are never combined.
+struct BoardOptions {
+  std::string by{};                  // "author", "backend" or "tag.NAME": each value has boards of its own; empty: none
+  std::size_t top = 1;               // kernels of each board
+  bool leaves_out_findings = false;  // submissions with findings of the guard
+
+  // Returns whether tables show ranks, because boards are split or list several kernels.
+  bool is_ranking() const { return !by.empty() || top > 1; }
+};
+// Fails for a column that splits no boards.
+Expected<void> validate(const BoardOptions& options);
+
+// The figures of one value, device model and baseline. Speedups of different ones are never combined.
 struct DeviceSummary {
+  std::string value;  // of BoardOptions::by
   std::string device_model;
   Baseline baseline = Baseline::eager;
-  std::size_t problem_count = 0;  // problems with this baseline, solved or not
+  std::size_t problem_count = 0;  // problems with this value and baseline, solved or not
   std::size_t solved_count = 0;
   double geometric_mean_speedup = 0;              // over the solved problems
   std::vector<std::pair<double, double>> fast_p;  // p, and the fraction of all problems solved that fast
 };
 
 struct Leaderboard {
-  std::string run;                                   // empty for the boards of all runs
-  std::size_t problem_count = 0;                     // distinct problems of the run, solved or not; or of the boards
-  std::size_t left_out_count = 0;                    // passed jobs that are left out because of the guard's findings
-  std::vector<RankedRow> rows;                       // the first place of each board
-  std::map<Baseline, std::size_t> problem_counts{};  // the problem_count by baseline
+  std::string run;                 // empty for the boards of all runs
+  std::string by;                  // BoardOptions::by
+  bool is_ranking = false;         // BoardOptions::is_ranking()
+  std::size_t problem_count = 0;   // distinct problems of the run, solved or not; or of the boards
+  std::size_t left_out_count = 0;  // passed jobs that are left out because of the guard's findings
+  std::vector<Standing> rows;      // the first kernels of each board
+  std::map<std::pair<std::string, Baseline>, std::size_t> problem_counts{};  // by value and baseline
 
   std::vector<DeviceSummary> summaries() const;
 };
 
-// Leaves out submissions with findings of the guard where this is asked for.
-Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run, bool leaves_out_findings = false);
+// Returns the boards of a run, or of all runs where its name is empty.
+Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run, const BoardOptions& options);
+// Returns the boards that the broker keeps. They have the first place of each board, and not the kernels that share it.
 Expected<Leaderboard> leaderboard_of_boards(Source& source);
 
-// Returns what a reader of the row must know besides its time, such as " (fallback)"; "" for nothing.
-std::string remarks(const LeaderboardRow& row);
-
-std::string leaderboard_table(const Leaderboard& board);
-std::string leaderboard_csv(const Leaderboard& board);
-producer::Json leaderboard_json(const Leaderboard& board);
-
-// Makes a leaderboard of the rows of a run. Keeps one row for each kernel.
+// Makes a leaderboard of the rows of runs.
 class LeaderboardBuilder {
  public:
-  explicit LeaderboardBuilder(std::string run, bool leaves_out_findings = false)
-      : run_(std::move(run)), leaves_out_findings_(leaves_out_findings) {}
+  explicit LeaderboardBuilder(std::string run, BoardOptions options = {})
+      : run_(std::move(run)), options_(std::move(options)) {}
   void add(const RunRow& row);
   Leaderboard finish();
 
  private:
   std::string run_;
-  bool leaves_out_findings_;
-  std::map<Baseline, std::set<std::pair<std::string, Hash>>> problems_;
-  std::vector<LeaderboardRow> passed_;
+  BoardOptions options_;
+  StandingsBuilder standings_;
+  std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> problems_;
   std::size_t left_out_count_ = 0;
 };
 

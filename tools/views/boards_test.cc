@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/testing.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -27,8 +28,8 @@ Leaderboard example() {
 TEST(boards, the_best_row_of_each_problem_is_kept) {
   const Leaderboard board = example();
   ASSERT_EQ(board.rows.size(), 1u);
-  EXPECT_EQ(board.rows[0].label, "relu/fast");
-  EXPECT_EQ(board.rows[0].speedup, 2);
+  EXPECT_EQ(board.rows[0].row.label, "relu/fast");
+  EXPECT_EQ(board.rows[0].row.speedup, 2);
   EXPECT_EQ(board.problem_count, 2u);
 }
 
@@ -66,24 +67,12 @@ TEST(boards, baselines_are_not_mixed) {
   EXPECT_THAT(text, HasSubstr("Test CPU compared with the reference under torch.compile: 1 of 1 problem solved"));
 }
 
-TEST(boards, ties_and_busy_machines_are_marked) {
-  RunRow copy = passed_row("relu/copy", 9'950, 20'000, 2);
-  std::get<Passed>(copy.result->verdict).measurement.is_noisy = true;
-  RunRow first = passed_row("relu/first", 10'000, 20'000, 1);
-  std::get<Passed>(first.result->verdict).measurement.is_noisy = true;
-  const std::string text = leaderboard_table(built({copy, first}));
-  EXPECT_THAT(text, HasSubstr("~10.0 us ±1%"));
-  EXPECT_THAT(text, HasSubstr("  relu/first"));
-  EXPECT_THAT(text, HasSubstr("ties: other kernels share the first place"));
-  EXPECT_THAT(text, HasSubstr("~: the machine was busy"));
-}
-
 TEST(boards, jobs_of_few_samples_do_not_rank) {
   RunRow lucky = passed_row("relu/lucky", 1, 20'000, 2);
   std::get<Passed>(lucky.result->verdict).measurement.submission.sample_count = 1;
   const Leaderboard board = built({passed_row("relu/first", 10'000, 20'000, 1), lucky});
   ASSERT_EQ(board.rows.size(), 1u);
-  EXPECT_EQ(board.rows[0].label, "relu/first");
+  EXPECT_EQ(board.rows[0].row.label, "relu/first");
 }
 
 TEST(boards, a_large_run_has_the_same_rows) {
@@ -94,46 +83,50 @@ TEST(boards, a_large_run_has_the_same_rows) {
   }
   const Leaderboard board = built(rows);
   ASSERT_EQ(board.rows.size(), 2u);
-  EXPECT_EQ(board.rows[0].label, "gelu/9999");
-  EXPECT_EQ(board.rows[1].label, "relu/10000");
+  EXPECT_EQ(board.rows[0].row.label, "gelu/9999");
+  EXPECT_EQ(board.rows[1].row.label, "relu/10000");
 }
 
 TEST(boards, rows_with_findings_are_marked_and_left_out_on_request) {
   RunRow fast = passed_row("relu/fast", 10'000, 20'000, 2);
   fast.result->findings = {{.rule = "patches_torch", .place = "relu.py:3"}};
   EXPECT_THAT(leaderboard_table(built({fast})), HasSubstr("torch (findings)"));
-  LeaderboardBuilder builder("r1", true);
+  LeaderboardBuilder builder("r1", {.leaves_out_findings = true});
   builder.add(fast);
   builder.add(passed_row("relu/slow", 20'000, 20'000, 1));
   const Leaderboard board = builder.finish();
   ASSERT_EQ(board.rows.size(), 1u);
-  EXPECT_EQ(board.rows[0].label, "relu/slow");
+  EXPECT_EQ(board.rows[0].row.label, "relu/slow");
   EXPECT_EQ(board.left_out_count, 1u);
 }
 
-TEST(boards, table_csv_and_json_say_the_same) {
-  const Leaderboard board = example();
-  EXPECT_EQ(leaderboard_table(board),
-            "problem  device         median    reference    speedup  label      backend  author  submitter\n"
-            "relu     Test CPU  10.0 us ±1%  20.0 us ±1%  2.00x ±1%  relu/fast  torch            ada\n"
-            "Test CPU: 1 of 2 problems solved, geometric mean speedup 2.00x, fast_p 0:0.50 0.5:0.50 0.8:0.50 1:0.50 "
-            "1.5:0.50 2:0.00\n");
-  EXPECT_EQ(leaderboard_csv(board),
-            "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at,"
-            "fell_back,submitter,decoy,streams,graphs,findings,baseline,kernel_hash,noise_us,reference_noise_us,"
-            "run_count,sample_count,tie_count,noisy\nrelu," +
-                to_hex(sha256("relu")) +
-                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject,false,"
-                "eager," +
-                to_hex(sha256("relu/fast")) + ",0.1,0.2,1,20,0,false\n");
-  const std::string json = producer::to_text(leaderboard_json(board));
-  EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
-  EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));
-  EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
+// Returns a passed job of a model for the problem relu, whose speedup is 100 us / `median_us`.
+RunRow of_model(const std::string& label, Sequence seq, double median_us, const std::string& model) {
+  RunRow row = passed_row("relu/" + label, median_us * 1e3, 100e3, seq);
+  row.entry.submission.tags = {{"model", model}};
+  return row;
 }
 
-TEST(boards, a_board_without_passed_jobs_says_so) {
-  EXPECT_EQ(leaderboard_table(built({})), "no job has passed yet\n");
+TEST(boards, each_value_of_a_tag_has_boards_and_figures_of_its_own) {
+  LeaderboardBuilder builder("", {.by = "tag.model"});
+  builder.add(of_model("a", 1, 50, "m10"));
+  builder.add(of_model("b", 2, 25, "m10"));
+  builder.add(of_model("c", 3, 200, "m2"));
+  builder.add(passed_row("relu/d", 100e3, 100e3, 4));
+  const auto summaries = builder.finish().summaries();
+  ASSERT_EQ(summaries.size(), 3u);
+  EXPECT_EQ(summaries[0].value, "-");
+  EXPECT_EQ(summaries[1].value, "m2");
+  EXPECT_EQ(summaries[1].geometric_mean_speedup, 0.5);
+  EXPECT_EQ(summaries[2].value, "m10");
+  EXPECT_EQ(summaries[2].geometric_mean_speedup, 4);
+}
+
+TEST(boards, an_unknown_column_is_refused) {
+  EXPECT_TRUE(validate(BoardOptions{.by = "tag.model"}));
+  EXPECT_FALSE(validate(BoardOptions{.by = "tag."}));
+  EXPECT_EQ(validate(BoardOptions{.by = "speedup"}).error().message,
+            "--by must be author, backend or tag.NAME, got 'speedup'");
 }
 
 }  // namespace

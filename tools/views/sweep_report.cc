@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/cli/text.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {

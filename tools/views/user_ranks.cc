@@ -1,10 +1,13 @@
 #include "tools/views/user_ranks.h"
 
-#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
 #include "tools/table/csv.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -12,51 +15,79 @@ namespace {
 constexpr double kNsPerS = 1e9;
 
 // A submission without an author stands for itself.
-std::string user_of(const LeaderboardRow& row) {
-  return row.author.empty() ? row.label : row.author;
+std::string user_of(const Submission& submission) {
+  return submission.author.empty() ? submission.label : submission.author;
+}
+
+std::tuple<std::string, std::string, Hash, Hash> key_of(const LeaderboardRow& row) {
+  return {row.problem, row.device_model, row.problem_hash, row.kernel_hash};
 }
 
 }  // namespace
 
 void UserRanks::add(const RunRow& row) {
-  if (!row.result) return;
-  const auto made = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms);
-  if (!made) return;
-  Board& board = boards_[{made->problem, made->device_model, made->problem_hash}];
-  const auto [place, is_new] = board.try_emplace(user_of(*made), *made);
-  if (!is_new && made->median_ns < place->second.median_ns) place->second = *made;
+  standings_.add(row, user_of(row.entry.submission));
 }
 
-std::vector<UserRanks::Ranked> UserRanks::ranked(const Board& board) {
-  std::vector<Ranked> rows;
-  for (const auto& [_, row] : board) rows.push_back({.row = row});
-  std::ranges::stable_sort(rows, {}, [](const Ranked& one) { return one.row.median_ns; });
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_tie = i > 0 && rows[i].row.median_ns == rows[i - 1].row.median_ns;
-    rows[i].rank = is_tie ? rows[i - 1].rank : i + 1;
+void UserRanks::finish() {
+  std::map<std::tuple<std::string, std::string, Hash, Hash>, Standing> bests;
+  std::vector<LeaderboardRow> rows;
+  for (Standing& best : first_of_each_board(standings_.finish(), 1)) {
+    // The hash names the user, because users with the same kernel have a rank each.
+    best.row.kernel_hash = sha256(best.value);
+    rows.push_back(best.row);
+    bests.emplace(key_of(best.row), std::move(best));
   }
-  return rows;
+  ranks_.clear();
+  for (RankedRow& row : ranked(rows)) {
+    Standing& user = ranks_.emplace_back(bests.at(key_of(row)));
+    user.row = std::move(row);
+  }
 }
 
 std::string UserRanks::table_text() const {
   std::vector<std::vector<std::string>> lines;
-  for (const auto& [key, board] : boards_) {
-    for (const auto& [rank, row] : ranked(board))
-      lines.push_back(
-          {key.problem, key.device_model, std::to_string(rank), user_of(row), row.label, time_text(row.median_ns)});
+  bool is_any_tied = false, is_any_busy = false;
+  for (const Standing& user : ranks_) {
+    is_any_tied = is_any_tied || user.row.tie_count > 0;
+    is_any_busy = is_any_busy || user.row.is_noisy;
+    lines.push_back({user.row.problem, user.row.device_model, rank_text(user.row), user.value, user.row.label,
+                     noisy_time_text(user.row), std::to_string(user.row.runs.size()),
+                     std::to_string(user.row.sample_count)});
   }
-  return table({{"problem"}, {"device"}, {"rank", true}, {"user"}, {"submission"}, {"time", true}}, lines);
+  std::string text = table({{"problem"},
+                            {"device"},
+                            {"rank", true},
+                            {"user"},
+                            {"submission"},
+                            {"time", true},
+                            {"jobs", true},
+                            {"samples", true}},
+                           lines);
+  if (is_any_tied) text += "≈: " + std::string(kTiedMeans) + '\n';
+  if (is_any_busy) text += "~: " + std::string(kBusyMeans) + '\n';
+  return text;
 }
 
 std::string UserRanks::csv() const {
-  std::string text = "problem,rank,user,submission,score_s,gpu,time\n";
-  for (const auto& [key, board] : boards_) {
-    for (const auto& [rank, row] : ranked(board)) {
-      const Cell fields[] = {
-          key.problem,      std::uint64_t{rank},         user_of(row), row.label, row.median_ns / kNsPerS,
-          key.device_model, utc_time(row.finished_at_ms)};
-      text += csv_line(fields);
-    }
+  std::string text =
+      "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline\n";
+  for (const Standing& user : ranks_) {
+    const RankedRow& row = user.row;
+    const Cell fields[] = {row.problem,
+                           std::uint64_t{row.rank},
+                           user.value,
+                           row.label,
+                           row.median_ns / kNsPerS,
+                           row.device_model,
+                           utc_time(row.finished_at_ms),
+                           row.noise_ns / kNsPerS,
+                           static_cast<std::uint64_t>(row.runs.size()),
+                           std::uint64_t{row.sample_count},
+                           std::uint64_t{row.tie_count},
+                           row.is_noisy,
+                           std::string(to_string(row.baseline))};
+    text += csv_line(fields);
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #include "tools/views/user_ranks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tools/testing.h"
@@ -7,43 +8,53 @@
 namespace kq::tools {
 namespace {
 
-RunRow by(const std::string& author, const std::string& label, double ns) {
-  RunRow row = passed_row(label, ns, 2 * ns);
+RunRow by(const std::string& author, const std::string& label, double ns, Sequence seq = 1) {
+  RunRow row = passed_row(label, ns, 2 * ns, seq);
   row.entry.submission.author = author;
   return row;
 }
 
-TEST(user_ranks, the_best_of_each_user_counts_and_ties_share_a_rank) {
+UserRanks ranks_of(const std::vector<RunRow>& rows) {
   UserRanks user_ranks;
-  user_ranks.add(by("ada", "add/1", 3'000));
-  user_ranks.add(by("ada", "add/2", 2'000));
-  user_ranks.add(by("bob", "add/3", 2'000));
-  user_ranks.add(by("cem", "add/4", 1'000));
-  user_ranks.add(by("dan", "add/5", 9'000));
+  for (const RunRow& row : rows) user_ranks.add(row);
+  user_ranks.finish();
+  return user_ranks;
+}
+
+TEST(user_ranks, the_best_of_each_user_counts_and_ties_share_a_rank) {
+  const UserRanks user_ranks =
+      ranks_of({by("ada", "add/1", 3'000, 1), by("ada", "add/2", 2'000, 2), by("bob", "add/3", 1'990, 3),
+                by("cem", "add/4", 1'000, 4), by("dan", "add/5", 9'000, 5)});
   EXPECT_EQ(user_ranks.table_text(),
-            "problem  device    rank  user  submission     time\n"
-            "add      Test CPU     1  cem   add/4       1.00 us\n"
-            "add      Test CPU     2  ada   add/2       2.00 us\n"
-            "add      Test CPU     2  bob   add/3       2.00 us\n"
-            "add      Test CPU     4  dan   add/5       9.00 us\n");
+            "problem  device    rank  user  submission         time  jobs  samples\n"
+            "add      Test CPU     1  cem   add/4       1.00 us ±1%     1       20\n"
+            "add      Test CPU   ≈ 2  ada   add/2       2.00 us ±1%     1       20\n"
+            "add      Test CPU   ≈ 2  bob   add/3       1.99 us ±1%     1       20\n"
+            "add      Test CPU     4  dan   add/5       9.00 us ±1%     1       20\n"
+            "≈: kernels share the rank, because the noise is larger than their difference\n");
+}
+
+TEST(user_ranks, users_with_one_kernel_have_its_figure_and_a_rank_each) {
+  RunRow copied = by("bob", "add/copy", 1'000, 2);
+  RunRow first = by("ada", "add/first", 3'000, 1);
+  copied.entry.submission.files = first.entry.submission.files;
+  const std::string csv = ranks_of({first, copied}).csv();
+  EXPECT_THAT(csv, testing::HasSubstr("add,1,ada,add/first,2e-06,"));
+  EXPECT_THAT(csv, testing::HasSubstr("add,1,bob,add/copy,2e-06,"));
 }
 
 TEST(user_ranks, a_run_that_did_not_pass_or_selects_workloads_has_no_rank) {
-  UserRanks user_ranks;
-  user_ranks.add(ended_row("add/secret", VerdictName::wrong_answer, evidence("secret", "")));
   RunRow part = by("ada", "add/part", 1'000);
   part.entry.submission.problem.workloads = {{"test.*"}};
-  user_ranks.add(part);
-  user_ranks.add(queued_row("add/later"));
-  EXPECT_TRUE(user_ranks.is_empty());
+  EXPECT_TRUE(ranks_of({ended_row("add/secret", VerdictName::wrong_answer, evidence("secret", "")), part,
+                        queued_row("add/later")})
+                  .is_empty());
 }
 
 TEST(user_ranks, csv_has_scores_in_seconds) {
-  UserRanks user_ranks;
-  user_ranks.add(by("", "add/1", 1'500));
-  EXPECT_EQ(user_ranks.csv(),
-            "problem,rank,user,submission,score_s,gpu,time\n"
-            "add,1,add/1,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z\n");
+  EXPECT_EQ(ranks_of({by("", "add/1", 1'500)}).csv(),
+            "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline\n"
+            "add,1,add/1,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z,1.5e-08,1,20,0,false,eager\n");
 }
 
 }  // namespace

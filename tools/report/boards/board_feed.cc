@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "producer/client/board_noise.h"
 #include "producer/client/json.h"
 #include "tools/cli/text.h"
+#include "tools/report/boards/board_cells.h"
 #include "tools/report/packing.h"
 #include "tools/table/cell.h"
 #include "tools/table/columns.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -19,27 +22,42 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json{} : Json{text};
 }
 
-Json entry_json(const BoardEntry& entry, bool has_rank) {
+Json number_or_null(double value) {
+  return value > 0 ? Json{value} : Json{};
+}
+
+Json entry_json(const Standing& entry, bool has_rank) {
   JsonObject object;
-  if (has_rank) object.emplace_back("rank", Json{static_cast<std::int64_t>(entry.rank)});
-  const LeaderboardRow& row = entry.row;
+  if (has_rank) object.emplace_back("rank", Json{static_cast<std::int64_t>(entry.row.rank)});
+  const RankedRow& row = entry.row;
   object.emplace_back("label", Json{row.label});
   object.emplace_back("author", text_or_null(row.author));
   object.emplace_back("submitter", text_or_null(row.submitter));
   object.emplace_back("backend", text_or_null(row.backend));
   object.emplace_back("self_reported", Json{entry.is_self_reported});
-  object.emplace_back("run", Json{entry.run});
+  object.emplace_back("run", Json{entry.run()});
   object.emplace_back("job_id", Json{static_cast<std::int64_t>(row.seq)});
   object.emplace_back("median_us", Json{row.median_ns / 1e3});
-  object.emplace_back("noise_pct", entry.noise_pct < 0 ? Json{} : Json{entry.noise_pct});
-  object.emplace_back("reference_us", row.reference_ns > 0 ? Json{row.reference_ns / 1e3} : Json{});
-  object.emplace_back("speedup", row.speedup > 0 ? Json{row.speedup} : Json{});
+  object.emplace_back("noise_pct", noise_pct(row) < 0 ? Json{} : Json{noise_pct(row)});
+  object.emplace_back("reference_us", number_or_null(row.reference_ns / 1e3));
+  object.emplace_back("speedup", number_or_null(row.speedup));
   object.emplace_back("finished_at", to_json(utc_time(row.finished_at_ms)));
   object.emplace_back("fell_back", Json{row.fell_back});
+  if (has_rank) object.emplace_back("tie_count", Json{static_cast<std::int64_t>(row.tie_count)});
+  object.emplace_back("noise_us", number_or_null(row.noise_ns / 1e3));
+  object.emplace_back("reference_noise_us", number_or_null(row.reference_noise_ns / 1e3));
+  object.emplace_back("speedup_noise", number_or_null(producer::speedup_noise(row)));
+  object.emplace_back("run_count", Json{static_cast<std::int64_t>(row.runs.size())});
+  object.emplace_back("sample_count", Json{static_cast<std::int64_t>(row.sample_count)});
+  object.emplace_back("noisy", Json{row.is_noisy});
+  object.emplace_back("kernel_hash", Json{to_hex(row.kernel_hash)});
+  JsonArray runs;
+  for (const std::string& run : entry.run_names) runs.push_back({run});
+  object.emplace_back("runs", Json{std::move(runs)});
   return {std::move(object)};
 }
 
-std::string time_of(const BoardEntry& entry, const std::string& otherwise) {
+std::string time_of(const Standing& entry, const std::string& otherwise) {
   const Cell cell = utc_time(entry.row.finished_at_ms);
   const std::string* text = std::get_if<std::string>(&cell);
   return text == nullptr ? otherwise : *text;
@@ -47,20 +65,19 @@ std::string time_of(const BoardEntry& entry, const std::string& otherwise) {
 
 struct Record {
   const Board* board;
-  const BoardEntry* entry;
-  const BoardEntry* before;  // null for the first record of a board
+  const Standing* entry;
+  const Standing* before;  // null for the first record of a board
 };
 
 std::string entry_xml(const Record& record, const std::string& base_url, const std::string& made_at) {
   const LeaderboardRow& row = record.entry->row;
   std::string title = row.label + " is the fastest " + record.board->problem + " on " + record.board->device_model +
-                      ": " + time_text(row.median_ns);
-  if (row.speedup > 0) title += ", " + speedup_text(row.speedup) + " of the reference";
+                      ": " + noisy_time_text(row);
+  if (row.speedup > 0) title += ", " + noisy_speedup_text(row) + " of the reference";
   std::string summary = record.before == nullptr
                             ? "The first entry of the board."
-                            : "Before: " + record.before->row.label + " with " +
-                                  time_text(record.before->row.median_ns) + ", " +
-                                  speedup_text(record.before->row.median_ns / row.median_ns) + " of this time.";
+                            : "Before: " + record.before->row.label + " with " + noisy_time_text(record.before->row) +
+                                  ", " + speedup_text(record.before->row.median_ns / row.median_ns) + " of this time.";
   const std::string slug = record.board->slug();
   const std::string time = time_of(*record.entry, made_at);
   return "<entry><id>urn:kq:record:" + address_of(slug) + ":" + std::to_string(row.seq) + "</id><title>" +
@@ -76,8 +93,8 @@ std::string boards_json(std::span<const Board> boards, const std::string& made_a
   JsonArray all;
   for (const Board& board : boards) {
     JsonArray entries, history;
-    for (const BoardEntry& entry : board.entries) entries.push_back(entry_json(entry, true));
-    for (const BoardEntry& entry : board.history) history.push_back(entry_json(entry, false));
+    for (const Standing& entry : board.entries) entries.push_back(entry_json(entry, true));
+    for (const Standing& entry : board.history) history.push_back(entry_json(entry, false));
     all.push_back({JsonObject{{"problem", {board.problem}},
                               {"problem_hash", {to_hex(board.problem_hash)}},
                               {"device_model", {board.device_model}},

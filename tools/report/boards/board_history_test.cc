@@ -17,9 +17,9 @@ RunRow entry(const std::string& label, double median_ns, Sequence seq, double st
   return row;
 }
 
-std::vector<std::string> ranked(const Board& board) {
+std::vector<std::string> ranks_of(const Board& board) {
   std::vector<std::string> found;
-  for (const BoardEntry& one : board.entries) found.push_back(std::to_string(one.rank) + " " + one.row.label);
+  for (const Standing& one : board.entries) found.push_back(std::to_string(one.row.rank) + " " + one.row.label);
   return found;
 }
 
@@ -31,9 +31,9 @@ TEST(BoardHistory, records_are_entries_that_were_the_fastest_when_they_finished)
   const auto boards = collector.finish();
   ASSERT_EQ(boards.size(), 1u);
   std::vector<std::string> records;
-  for (const BoardEntry& one : boards[0].history) records.push_back(one.row.label);
+  for (const Standing& one : boards[0].history) records.push_back(one.row.label);
   EXPECT_THAT(records, ElementsAre("relu/a", "relu/d"));
-  EXPECT_THAT(ranked(boards[0]), ElementsAre("1 relu/d", "2 relu/a", "3 relu/c", "4 relu/b"));
+  EXPECT_THAT(ranks_of(boards[0]), ElementsAre("1 relu/d", "2 relu/a", "3 relu/c", "4 relu/b"));
 }
 
 TEST(BoardHistory, entries_within_the_noise_share_a_rank) {
@@ -41,7 +41,26 @@ TEST(BoardHistory, entries_within_the_noise_share_a_rank) {
   for (const RunRow& row :
        {entry("relu/a", 1'000, 1, 200), entry("relu/b", 1'010, 2, 200), entry("relu/c", 5'000, 3, 200)})
     collector.add(row);
-  EXPECT_THAT(ranked(collector.finish()[0]), ElementsAre("1 relu/a", "1 relu/b", "3 relu/c"));
+  EXPECT_THAT(ranks_of(collector.finish()[0]), ElementsAre("1 relu/a", "1 relu/b", "3 relu/c"));
+}
+
+TEST(BoardHistory, a_record_won_by_luck_and_lost_by_reruns_was_none) {
+  BoardCollector collector;
+  RunRow lucky = entry("relu/b", 1'000, 2), again = entry("relu/b", 5'000, 3);
+  for (const RunRow& row : {entry("relu/a", 2'000, 1), lucky, again}) collector.add(row);
+  const auto boards = collector.finish();
+  ASSERT_EQ(boards[0].history.size(), 1u);
+  EXPECT_EQ(boards[0].history[0].row.label, "relu/a");
+  EXPECT_EQ(boards[0].entry_count, 2u);
+}
+
+TEST(BoardHistory, the_last_record_is_the_first_entry_where_ties_make_a_chain) {
+  BoardCollector collector;
+  for (const RunRow& row :
+       {entry("relu/a", 1'020, 1, 20), entry("relu/b", 1'010, 2, 20), entry("relu/c", 1'000, 3, 20)})
+    collector.add(row);
+  const auto boards = collector.finish();
+  EXPECT_EQ(boards[0].history.back().row.seq, boards[0].entries.front().row.seq);
 }
 
 TEST(BoardHistory, a_job_of_two_runs_counts_once) {

@@ -8,6 +8,7 @@
 #include "tools/report/boards/board_cells.h"
 #include "tools/report/packing.h"
 #include "tools/report/run/summary_html.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -21,7 +22,7 @@ std::string tiles(std::span<const Board> boards) {
     problems.insert(board.problem);
     devices.insert(board.device_model);
     entry_count += board.entry_count;
-    for (const BoardEntry& entry : board.entries) {
+    for (const Standing& entry : board.entries) {
       if (!entry.row.author.empty()) authors.insert(entry.row.author);
     }
   }
@@ -37,8 +38,8 @@ std::string tiles(std::span<const Board> boards) {
 
 struct Record {
   const Board* board;
-  const BoardEntry* entry;
-  const BoardEntry* before;  // null for the first record of a board
+  const Standing* entry;
+  const Standing* before;  // null for the first record of a board
 };
 
 std::string newest_records(std::span<const Board> boards, const BoardPagesOptions& options) {
@@ -64,26 +65,25 @@ std::string newest_records(std::span<const Board> boards, const BoardPagesOption
                       narrow_line({record.board->device_model})) +
             text_cell(html_text(record.board->device_model), true) +
             text_cell(kernel_html(*record.entry, options, "") + narrow_line({row.author})) +
-            text_cell(html_text(row.author), true) + figure_cell(html_text(time_text(row.median_ns)), row.median_ns) +
+            text_cell(html_text(row.author), true) + figure_cell(html_text(noisy_time_text(row)), row.median_ns) +
             figure_cell("<b class=\"up\">" + html_text(speedup_text(ratio)) + "</b>", ratio) + "</tr>\n";
   }
   return html + "</tbody></table></div></section>\n";
 }
 
 std::string row_html(const Board& board, bool shows_baseline, const BoardPagesOptions& options) {
-  const BoardEntry& best = board.entries.front();
-  std::size_t tied = 0;
-  for (const BoardEntry& entry : board.entries) tied += entry.rank == 1 ? 1 : 0;
+  const Standing& best = board.entries.front();
+  const std::size_t tied = best.row.tie_count;
   return "<tr data-choice=\"" + html_text(board.device_model) + "\">" +
          text_cell("<a href=\"" + board_address(board) + "\">" + name_html(board.problem) + "</a>" +
                    narrow_line({board.device_model, shows_baseline ? board.baseline : ""})) +
          text_cell(html_text(board.device_model), true) +
          (shows_baseline ? text_cell(html_text(board.baseline), true) : "") +
          text_cell(kernel_html(best, options, "") +
-                   (tied > 1 ? " <span class=\"quiet\">≈ " + counted(tied - 1, "other") + "</span>" : "") +
+                   (tied > 0 ? " <span class=\"quiet\">≈ " + counted(tied, "other") + "</span>" : "") +
                    narrow_line({best.row.author})) +
          text_cell(html_text(best.row.author), true) +
-         figure_cell(html_text(time_text(best.row.median_ns)), best.row.median_ns, " more") + noise_cell(best) +
+         figure_cell(html_text(median_text(best.row)), best.row.median_ns, " more") + noise_cell(best) +
          speedup_cell(best, true) +
          figure_cell(std::to_string(board.entry_count), static_cast<double>(board.entry_count), " more") +
          time_cell(board.history.back().row.finished_at_ms, true) + "</tr>\n";
@@ -108,6 +108,9 @@ std::string board_index_page(const PageFiles& files, std::span<const Board> boar
       "<tbody>\n";
   for (const Board& board : boards) body += row_html(board, shows_baseline, options);
   body += "</tbody></table></div>";
+  std::vector<Standing> firsts;
+  for (const Board& board : boards) firsts.push_back(board.entries.front());
+  body += busy_html(firsts);
   if (!shows_baseline)
     body += "<p class=\"quiet\">All speedups are over the " + html_text(boards.front().baseline) + " reference.</p>";
   body += "</section>\n</main>\n" + footer_html(files, options.source, options.made_at);

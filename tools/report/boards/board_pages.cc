@@ -11,51 +11,55 @@
 #include "tools/report/packing.h"
 #include "tools/report/run/summary_html.h"
 #include "tools/table/cell.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
 
 // Returns whether the entries of a board have several submitters, so that a column of them tells something.
 bool has_submitters(const Board& board) {
-  return std::any_of(board.entries.begin(), board.entries.end(), [&](const BoardEntry& entry) {
-    return entry.row.submitter != board.entries.front().row.submitter;
-  });
+  return std::any_of(board.entries.begin(), board.entries.end(),
+                     [&](const Standing& entry) { return entry.row.submitter != board.entries.front().row.submitter; });
 }
 
 std::string tiles(const Board& board) {
-  const BoardEntry& best = board.entries.front();
-  std::size_t tied = 0;
-  for (const BoardEntry& entry : board.entries) tied += entry.rank == 1 ? 1 : 0;
+  const Standing& best = board.entries.front();
+  const std::size_t tied = best.row.tie_count;
   const std::string noise = noise_text(best);
-  return "<dl class=\"tiles\">" +
-         tile_html(time_text(best.row.median_ns), "record", noise.empty() ? "" : "noise " + noise) +
-         tile_html(speedup_text(best.row.speedup), "speedup",
-                   "the reference takes " + time_text(best.row.reference_ns)) +
+  return "<dl class=\"tiles\">" + tile_html(median_text(best.row), "record", noise.empty() ? "" : "noise " + noise) +
+         tile_html(noisy_speedup_text(best.row), "speedup", "the reference takes " + reference_text(best.row)) +
          tile_html(best.row.author.empty() ? best.row.label : best.row.author,
-                   tied > 1 ? "holder, tied with " + producer::counted(tied - 1, "other") : "holder of the record",
+                   tied > 0 ? "holder, tied with " + producer::counted(tied, "other") : "holder of the record",
                    "since " + minute_text(board.history.back().row.finished_at_ms)) +
          tile_html(std::to_string(board.entry_count), board.entry_count == 1 ? "passed kernel" : "passed kernels",
                    producer::counted(board.history.size(), "record")) +
          "</dl>\n";
 }
 
-std::string entry_row(const BoardEntry& entry, bool is_tied_with_others, bool shows_submitter,
-                      const BoardPagesOptions& options) {
-  const LeaderboardRow& row = entry.row;
-  return std::string(entry.rank == 1 ? "<tr class=\"best\">" : "<tr>") +
-         figure_cell((is_tied_with_others ? "≈ " : "") + std::to_string(entry.rank), static_cast<double>(entry.rank)) +
+std::string runs_html(const Standing& entry) {
+  std::string html;
+  for (const std::string& run : entry.run_names) html += (html.empty() ? "" : ", ") + name_html(run);
+  return html;
+}
+
+std::string entry_row(const Standing& entry, bool shows_submitter, const BoardPagesOptions& options) {
+  const RankedRow& row = entry.row;
+  return std::string(row.rank == 1 ? "<tr class=\"best\">" : "<tr>") +
+         figure_cell(rank_text(row), static_cast<double>(row.rank)) +
          text_cell(kernel_html(entry, options, "../") + narrow_line({row.author, backend_text(entry)})) +
          text_cell(html_text(row.author), true) + (shows_submitter ? text_cell(html_text(row.submitter), true) : "") +
          text_cell(html_text(backend_text(entry)), true) +
-         figure_cell(html_text(time_text(row.median_ns)) + narrow_line({noise_text(entry)}), row.median_ns) +
-         noise_cell(entry) + figure_cell(html_text(time_text(row.reference_ns)), row.reference_ns, " more") +
-         speedup_cell(entry, false) + text_cell(name_html(entry.run), true) + time_cell(row.finished_at_ms, true) +
-         "</tr>\n";
+         figure_cell(html_text(median_text(row)) + narrow_line({noise_text(entry)}), row.median_ns) +
+         noise_cell(entry) + figure_cell(html_text(reference_text(row)), row.reference_ns, " more") +
+         speedup_cell(entry, false) +
+         figure_cell(std::to_string(row.runs.size()), static_cast<double>(row.runs.size()), " more") +
+         figure_cell(std::to_string(row.sample_count), row.sample_count, " more") + text_cell(runs_html(entry), true) +
+         time_cell(row.finished_at_ms, true) + "</tr>\n";
 }
 
 std::string history_values(const Board& board) {
   std::string text = "[";
-  for (const BoardEntry& entry : board.history) {
+  for (const Standing& entry : board.history) {
     text += (text.size() > 1 ? ",\n{\"at\": " : "{\"at\": ") + std::to_string(entry.row.finished_at_ms) + ", \"us\": ";
     append_json(Cell(entry.row.median_ns / 1e3), text);
     text += ", \"label\": ";
@@ -77,20 +81,18 @@ std::string history_html(const Board& board, const BoardPagesOptions& options) {
       "<div class=\"scroll\"><table class=\"plain\" id=\"history-table\"><thead><tr><th>since</th><th>kernel</th>"
       "<th class=\"more\">author</th><th class=\"n\">median</th><th class=\"n\">gain</th></tr></thead><tbody>\n";
   for (std::size_t i = board.history.size(); i-- > 0;) {
-    const BoardEntry& entry = board.history[i];
+    const Standing& entry = board.history[i];
     const double ratio = i == 0 ? 0 : board.history[i - 1].row.median_ns / entry.row.median_ns;
     html += "<tr>" + time_cell(entry.row.finished_at_ms) +
             text_cell(kernel_html(entry, options, "../") + narrow_line({entry.row.author})) +
             text_cell(html_text(entry.row.author), true) +
-            figure_cell(html_text(time_text(entry.row.median_ns)), entry.row.median_ns) +
+            figure_cell(html_text(noisy_time_text(entry.row)), entry.row.median_ns) +
             figure_cell(i == 0 ? "first" : html_text(speedup_text(ratio)), ratio) + "</tr>\n";
   }
   return html + "</tbody></table></div></section>\n";
 }
 
 std::string entries_html(const Board& board, const BoardPagesOptions& options) {
-  std::map<std::size_t, std::size_t> count_by_rank;
-  for (const BoardEntry& entry : board.entries) ++count_by_rank[entry.rank];
   const bool shows_submitter = has_submitters(board);
   std::string html =
       "<section><h2>Entries</h2><div class=\"scroll\"><table class=\"plain sortable\" id=\"entries\" "
@@ -98,22 +100,20 @@ std::string entries_html(const Board& board, const BoardPagesOptions& options) {
       "<th class=\"more\">author</th>" +
       std::string(shows_submitter ? "<th class=\"more\">submitter</th>" : "") +
       "<th class=\"more\">backend</th><th class=\"n\">median</th><th class=\"n more\">noise</th>"
-      "<th class=\"n more\">reference</th><th class=\"n\">speedup</th><th class=\"more\">run</th>"
+      "<th class=\"n more\">reference</th><th class=\"n\">speedup</th><th class=\"n more\">jobs</th>"
+      "<th class=\"n more\">samples</th><th class=\"more\">run</th>"
       "<th class=\"more\">finished</th></tr></thead><tbody>\n";
   bool is_any_tied = false;
-  for (const BoardEntry& entry : board.entries) {
-    is_any_tied = is_any_tied || count_by_rank[entry.rank] > 1;
-    html += entry_row(entry, count_by_rank[entry.rank] > 1, shows_submitter, options);
+  for (const Standing& entry : board.entries) {
+    is_any_tied = is_any_tied || entry.row.tie_count > 0;
+    html += entry_row(entry, shows_submitter, options);
   }
   html += "</tbody></table></div>";
   if (board.entry_count > board.entries.size())
     html += "<p class=\"quiet\">Shown are the fastest " + std::to_string(board.entries.size()) + " of " +
             std::to_string(board.entry_count) + " entries.</p>";
-  if (is_any_tied)
-    html +=
-        "<p class=\"quiet\">≈ marks entries that share a rank: their medians do not differ by more than twice the "
-        "standard error of the difference.</p>";
-  return html + "</section>\n";
+  if (is_any_tied) html += "<p class=\"quiet\">≈: " + html_text(std::string(kTiedMeans)) + ".</p>";
+  return html + busy_html(board.entries) + "</section>\n";
 }
 
 std::string board_page(const PageFiles& files, const Board& board, const BoardPagesOptions& options) {
@@ -136,8 +136,8 @@ std::string board_page(const PageFiles& files, const Board& board, const BoardPa
 std::set<std::string> runs_on(std::span<const Board> boards) {
   std::set<std::string> runs;
   for (const Board& board : boards) {
-    for (const BoardEntry& entry : board.entries) runs.insert(entry.run);
-    for (const BoardEntry& entry : board.history) runs.insert(entry.run);
+    for (const Standing& entry : board.entries) runs.insert(entry.run());
+    for (const Standing& entry : board.history) runs.insert(entry.run());
   }
   return runs;
 }

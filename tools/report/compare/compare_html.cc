@@ -39,7 +39,7 @@ std::string cell(const std::string& shown, double value, const char* more_class 
 
 std::string side_text(const KernelResult* side) {
   if (side == nullptr) return "-";
-  return side->is_passed ? time_text(side->median_us * 1e3) : side->outcome;
+  return time_or_outcome(*side);
 }
 
 std::string side_cell(const KernelResult* side, const char* more_class, const std::string& below) {

@@ -189,6 +189,9 @@ KernelResult kernel_result(const RunRow& row) {
   if (measurement == nullptr) return side;
   side.median_us = measurement->submission.median_ns / 1e3;
   side.reference_us = measurement->reference.median_ns / 1e3;
+  side.noise_us = submission_noise_ns(*measurement) / 1e3;
+  side.reference_noise_us = reference_noise_ns(*measurement) / 1e3;
+  side.is_noisy = measurement->is_noisy;
   const auto add_case = [&](const Samples& samples) {
     side.samples_us.push_back(in_us(samples.submission_ns, 1));
     side.reference_us_of_case.push_back(summarise(samples.reference_ns).median_ns / 1e3);

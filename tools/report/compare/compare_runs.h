@@ -50,6 +50,9 @@ struct KernelResult {
   std::string version = {};  // of kq, torch and the driver
   double median_us = 0;
   double reference_us = 0;
+  double noise_us = 0;                               // of median_us; 0 or infinite: unknown
+  double reference_noise_us = 0;                     // of reference_us
+  bool is_noisy = false;                             // measured on a busy machine
   std::vector<std::vector<double>> samples_us = {};  // of each case
   std::vector<double> reference_us_of_case = {};     // the medians
 };

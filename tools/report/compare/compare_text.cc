@@ -1,10 +1,12 @@
 #include "tools/report/compare/compare_text.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -17,7 +19,7 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json{} : Json{text};
 }
 Json number_or_null(double value) {
-  return value > 0 ? to_json(Cell(value)) : Json{};
+  return value > 0 && std::isfinite(value) ? to_json(Cell(value)) : Json{};
 }
 Json count_of(std::size_t count) {
   return {static_cast<std::int64_t>(count)};
@@ -31,7 +33,10 @@ Json side_json(const KernelResult* side) {
                      {"median_us", number_or_null(side->median_us)},
                      {"reference_us", number_or_null(side->reference_us)},
                      {"device_model", text_or_null(side->device)},
-                     {"versions", text_or_null(side->version)}}};
+                     {"versions", text_or_null(side->version)},
+                     {"noise_us", number_or_null(side->noise_us)},
+                     {"reference_noise_us", number_or_null(side->reference_noise_us)},
+                     {"noisy", {side->is_noisy}}}};
 }
 
 Json kernel_json(const ComparedKernel& kernel) {
@@ -90,6 +95,11 @@ bool is_change(Change change) {
   return change != Change::same && change != Change::failing;
 }
 
+std::string time_or_outcome(const KernelResult& side) {
+  if (!side.is_passed) return side.outcome;
+  return (side.is_noisy ? "~" : "") + time_text(side.median_us * 1e3) + noise_text(side.median_us, side.noise_us);
+}
+
 std::string ratio_text(double ratio) {
   if (!(ratio > 0)) return "-";
   const std::string times = speedup_text(ratio >= 1 ? ratio : 1 / ratio);
@@ -100,12 +110,14 @@ std::string compare_table(const Comparison& comparison, const CompareTextOptions
   std::string text = printable(comparison.base_run) + " -> " + printable(comparison.run) + '\n';
   std::vector<std::vector<std::string>> cells;
   std::map<Change, std::size_t> counts;
+  bool is_any_busy = false;
   for (const ComparedKernel& kernel : comparison.kernels) {
     ++counts[kernel.change];
     if (!options.all && !is_change(kernel.change)) continue;
     const auto side = [&](const KernelResult* one) {
       if (one == nullptr) return std::string("-");
-      return one->is_passed ? time_text(one->median_us * 1e3) : one->outcome;
+      is_any_busy = is_any_busy || (one->is_passed && one->is_noisy);
+      return time_or_outcome(*one);
     };
     cells.push_back({std::string(to_string(kernel.change)), kernel.label, side(kernel.base), side(kernel.now),
                      ratio_text(kernel.ratio), p_text(kernel), ratio_text(kernel.reference_ratio)});
@@ -114,6 +126,7 @@ std::string compare_table(const Comparison& comparison, const CompareTextOptions
     text += table(
         {{"change"}, {"kernel"}, {"base", true}, {"new", true}, {"by", true}, {"p", true}, {"the reference", true}},
         cells);
+  if (is_any_busy) text += "~: " + std::string(kBusyMeans) + '\n';
   text += producer::counted(comparison.kernels.size(), "kernel") + ":";
   for (const auto& [change, count] : counts)
     text +=

@@ -25,7 +25,7 @@ struct Runs {
 TEST(CompareText, the_table_lists_changes_and_counts_the_rest) {
   const Runs runs;
   const std::string text = compare_table(runs.compared(), {.by = "problem"});
-  EXPECT_THAT(text, HasSubstr("failed  relu/b  1.00 us  wrong_answer (shape)"));
+  EXPECT_THAT(text, HasSubstr("failed  relu/b  1.00 us ±1%  wrong_answer (shape)"));
   EXPECT_THAT(text, Not(HasSubstr("relu/a")));
   EXPECT_THAT(text, HasSubstr("2 kernels: 1 failed, 1 same\n"));
   EXPECT_THAT(text, HasSubstr("relu     1 failed, 1 same"));
@@ -38,6 +38,7 @@ TEST(CompareText, json_has_both_sides_of_each_kernel) {
   const std::string json = producer::to_text(compare_json(comparisons, {}));
   EXPECT_THAT(json, HasSubstr("\"schema\": \"kq.comparison/1\""));
   EXPECT_THAT(json, HasSubstr("\"regression_count\": 1"));
+  EXPECT_THAT(json, HasSubstr("\"noise_us\": 0.01, \"reference_noise_us\": 0.02, \"noisy\": false"));
   EXPECT_THAT(json, HasSubstr("\"outcome\": \"wrong_answer (shape)\""));
 }
 

@@ -5,6 +5,7 @@
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
 #include "tools/report/run/summary_html.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -18,14 +19,18 @@ std::string line(std::initializer_list<std::string> cells) {
 }
 
 std::string board(const RunSummary& summary) {
-  const std::vector<RankedRow>& rows = summary.board.rows;
+  const std::vector<Standing>& rows = summary.board.rows;
   if (rows.empty()) return "";
   std::string text = "\n| problem | device | kernel | median | reference | speedup |\n|---|---|---|--:|--:|--:|\n";
+  bool is_any_busy = false;
   for (std::size_t i = 0; i < std::min(rows.size(), kMarkdownRowsMax); ++i) {
-    const LeaderboardRow& row = rows[i];
-    text += line({markdown_text(row.problem), markdown_text(row.device_model), markdown_text(row.label),
-                  time_text(row.median_ns), time_text(row.reference_ns), speedup_text(row.speedup)});
+    const RankedRow& row = rows[i].row;
+    text +=
+        line({markdown_text(row.problem), markdown_text(row.device_model), markdown_text(row.label) + ties_text(row),
+              markdown_text(noisy_time_text(row)), reference_text(row), noisy_speedup_text(row)});
+    is_any_busy = is_any_busy || row.is_noisy;
   }
+  if (is_any_busy) text += "\n" + markdown_text("~") + ": " + std::string(kBusyMeans) + ".\n";
   if (rows.size() > kMarkdownRowsMax)
     text +=
         "\nShown are the first " + std::to_string(kMarkdownRowsMax) + " of " + std::to_string(rows.size()) + " rows.\n";

@@ -18,7 +18,7 @@ TEST(Markdown, shows_the_board_and_what_did_not_pass) {
   const std::vector<MarkdownFailure> failures{*markdown_failure(wrong)};
   const std::string text = markdown_report(summary.finish(), failures, 3);
   EXPECT_THAT(text, HasSubstr("**1 of 2 jobs right, 1 faster than the reference.** 1 `passed`, 1 `wrong_answer`."));
-  EXPECT_THAT(text, HasSubstr("| relu | Test CPU | relu/a | 1.00 us | 2.00 us | 2.00x |"));
+  EXPECT_THAT(text, HasSubstr("| relu | Test CPU | relu/a | 1.00 us ±1% | 2.00 us ±1% | 2.00x ±1% |"));
   EXPECT_THAT(text, HasSubstr("<details><summary>3 jobs did not pass</summary>"));
   EXPECT_THAT(text, HasSubstr("| relu/b | wrong&#95;answer &#40;shape&#41; | too long |"));
   EXPECT_THAT(text, HasSubstr("And 2 more: `kq results --failed`."));

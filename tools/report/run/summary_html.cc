@@ -8,6 +8,7 @@
 #include "tools/cli/text.h"
 #include "tools/report/packing.h"
 #include "tools/table/columns.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -73,15 +74,15 @@ std::string figure(const Words& words, const std::string& more) {
          "</figcaption></figure>\n";
 }
 
-std::string row_html(const LeaderboardRow& row) {
-  const std::string backend = row.backend + (row.fell_back ? " (fallback)" : "");
+std::string row_html(const RankedRow& row) {
+  const std::string backend = row.backend + remarks(row);
   return "<tr><td>" + name_html(row.problem) + narrow_line({row.device_model}) + "</td><td class=\"more\">" +
          html_text(row.device_model) + "</td><td><a href=\"#job=" + std::to_string(row.seq) + "\">" +
-         name_html(row.label) + "</a>" + narrow_line({row.author, backend}) + "</td><td class=\"more\">" +
-         html_text(row.author) + "</td><td class=\"more\">" + html_text(backend) + "</td><td class=\"n more\">" +
-         html_text(time_text(row.median_ns)) + "</td><td class=\"n more\">" + html_text(time_text(row.reference_ns)) +
-         "</td><td class=\"n\"><b class=\"" + (row.speedup > 1 ? "up" : "down") + "\">" +
-         html_text(speedup_text(row.speedup)) + "</b>" + narrow_line({time_text(row.median_ns)}) + "</td></tr>\n";
+         name_html(row.label) + "</a>" + html_text(ties_text(row)) + narrow_line({row.author, backend}) +
+         "</td><td class=\"more\">" + html_text(row.author) + "</td><td class=\"more\">" + html_text(backend) +
+         "</td><td class=\"n more\">" + html_text(noisy_time_text(row)) + "</td><td class=\"n more\">" +
+         html_text(reference_text(row)) + "</td><td class=\"n\"><b class=\"" + (row.speedup > 1 ? "up" : "down") +
+         "\">" + html_text(noisy_speedup_text(row)) + "</b>" + narrow_line({noisy_time_text(row)}) + "</td></tr>\n";
 }
 
 }  // namespace
@@ -185,7 +186,7 @@ std::string plots_section_html(const PageFiles& files, const RunSummary& summary
 }
 
 std::string board_html(const RunSummary& summary) {
-  const std::vector<RankedRow>& rows = summary.board.rows;
+  const std::vector<Standing>& rows = summary.board.rows;
   if (rows.empty()) return "";
   std::string html =
       "<section aria-labelledby=\"board\"><h2 id=\"board\">Fastest kernel of each problem</h2>"
@@ -194,11 +195,13 @@ std::string board_html(const RunSummary& summary) {
       "<th class=\"more\">author</th><th class=\"more\">backend</th><th class=\"n more\">median</th>"
       "<th class=\"n more\">reference</th>"
       "<th class=\"n\">speedup</th></tr></thead><tbody>\n";
-  for (std::size_t i = 0; i < std::min(rows.size(), kBoardRowsShown); ++i) html += row_html(rows[i]);
+  for (std::size_t i = 0; i < std::min(rows.size(), kBoardRowsShown); ++i) html += row_html(rows[i].row);
   html += "</tbody></table></div>";
   if (rows.size() > kBoardRowsShown)
     html += "<p class=\"quiet\">Shown are the first " + std::to_string(kBoardRowsShown) + " of " +
             std::to_string(rows.size()) + " rows; the table of jobs has all kernels.</p>";
+  if (std::ranges::any_of(rows, [](const Standing& one) { return one.row.is_noisy; }))
+    html += "<p class=\"quiet\">~: " + html_text(std::string(kBusyMeans)) + ".</p>";
   return html + "</section>\n";
 }
 
