@@ -100,7 +100,8 @@ TEST_F(BoardsTest, the_kernels_begun_by_a_job_are_found) {
 
 TEST_F(BoardsTest, an_unreadable_row_is_our_fault) {
   EXPECT_TRUE(store.commit(std::vector<Write>{{Family::board, board_key(sha256("relu"), "H200"), "x"}}));
-  const auto added = add_to_boards(store, pending, run_of("a", 1, 100), [](Family, std::string, std::string) {});
+  const auto added =
+      add_to_boards(store, pending, run_of("a", 1, 100), [](Family, const std::string&, const std::string&) {});
   ASSERT_FALSE(added);
   EXPECT_THAT(added.error().message, testing::HasSubstr("store, family 'board'"));
 }

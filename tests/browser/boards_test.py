@@ -86,7 +86,9 @@ class Boards(browser.BrowserTest):
         # Which submission holds a record differs between runs, and with it whose name stands in a tile.
         for page in (self.site / "index.html", *(self.site / "boards").glob("*.html")):
             self.open(page)
-            self.js("for (const one of document.querySelectorAll('h1, h2, .tile *, td, li')) one.append('w'.repeat(200))")
+            self.js(
+                "for (const one of document.querySelectorAll('h1, h2, .tile *, td, li')) one.append('w'.repeat(200))"
+            )
             self.assert_fits()
 
     def test_a_board_opens_from_disk_with_its_history_and_evidence(self) -> None:

@@ -127,22 +127,29 @@ std::vector<TextColumn> text_columns(const Leaderboard& board, const Occurring& 
     if (is_shown) columns.push_back({std::move(head), std::move(text)});
   };
   const bool is_ranking = board.is_ranking;
-  add({board.by}, [](const Standing& one) { return one.value; }, !board.by.empty());
+  add(
+      {board.by}, [](const Standing& one) { return one.value; }, !board.by.empty());
   add({"problem"}, [](const Standing& one) { return one.row.problem; });
   add({"device"}, [](const Standing& one) { return one.row.device_model; });
-  add({"rank", true}, [](const Standing& one) { return rank_text(one.row); }, is_ranking);
+  add(
+      {"rank", true}, [](const Standing& one) { return rank_text(one.row); }, is_ranking);
   add({"median", true}, [](const Standing& one) { return noisy_time_text(one.row); });
   add({"reference", true}, [](const Standing& one) { return reference_text(one.row); });
   add({"speedup", true}, [](const Standing& one) { return noisy_speedup_text(one.row); });
-  add({"baseline"}, [](const Standing& one) { return std::string(to_string(one.row.baseline)); },
+  add(
+      {"baseline"}, [](const Standing& one) { return std::string(to_string(one.row.baseline)); },
       is_ranking || occurring.baselines);
-  add({"ties", true},
+  add(
+      {"ties", true},
       [](const Standing& one) { return one.row.tie_count == 0 ? "" : std::to_string(one.row.tie_count); },
       !is_ranking && occurring.ties);
-  add({"jobs", true}, [](const Standing& one) { return std::to_string(one.row.runs.size()); }, is_ranking);
-  add({"samples", true}, [](const Standing& one) { return std::to_string(one.row.sample_count); }, is_ranking);
+  add(
+      {"jobs", true}, [](const Standing& one) { return std::to_string(one.row.runs.size()); }, is_ranking);
+  add(
+      {"samples", true}, [](const Standing& one) { return std::to_string(one.row.sample_count); }, is_ranking);
   add({"label"}, [](const Standing& one) { return one.row.label; });
-  add({"run"}, [](const Standing& one) { return joined(one.run_names); }, is_ranking);
+  add(
+      {"run"}, [](const Standing& one) { return joined(one.run_names); }, is_ranking);
   add({"backend"}, [](const Standing& one) { return one.row.backend + remarks(one.row); });
   add({"author"}, [](const Standing& one) { return one.row.author; });
   add({"submitter"}, [](const Standing& one) { return one.row.submitter; });
@@ -194,8 +201,7 @@ std::string leaderboard_table(const Leaderboard& board) {
     for (const TextColumn& column : columns) line.push_back(column.text(one));
   }
   std::string text = table(heads, cells);
-  if (occurring.fallback)
-    text += "(fallback): an extension does not compile, and the submission runs without it\n";
+  if (occurring.fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (occurring.decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
   if (occurring.findings) text += "(findings): the guard has found something for review; the column findings has it\n";
   if (occurring.ties)

@@ -38,7 +38,6 @@ TEST(board_formats, ties_and_busy_machines_are_marked) {
   EXPECT_THAT(text, HasSubstr("~: the machine was busy"));
 }
 
-
 TEST(board_formats, table_csv_and_json_say_the_same) {
   const Leaderboard board = example();
   EXPECT_EQ(leaderboard_table(board),
@@ -60,17 +59,15 @@ TEST(board_formats, table_csv_and_json_say_the_same) {
   EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
 }
 
-
 TEST(board_formats, a_board_without_passed_jobs_says_so) {
   EXPECT_EQ(leaderboard_table(built({})), "no job has passed yet\n");
 }
 
-
 TEST(board_formats, a_ranking_has_shared_ranks_jobs_samples_baseline_and_runs) {
   LeaderboardBuilder builder("", {.by = "author", .top = 3});
-  for (const auto& [label, seq, median_ns] : {std::tuple("relu/a", Sequence{1}, 10'000.0),
-                                              std::tuple("relu/b", Sequence{2}, 10'050.0),
-                                              std::tuple("relu/c", Sequence{3}, 20'000.0)}) {
+  for (const auto& [label, seq, median_ns] :
+       {std::tuple("relu/a", Sequence{1}, 10'000.0), std::tuple("relu/b", Sequence{2}, 10'050.0),
+        std::tuple("relu/c", Sequence{3}, 20'000.0)}) {
     RunRow row = passed_row(label, median_ns, 20'000, seq);
     row.entry.submission.author = "ada";
     std::get<Passed>(row.result->verdict).measurement.is_noisy = seq == 3;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -52,8 +53,11 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
   const Tensor& y = layout.tables.outputs[0];
   const auto input_copies = floats(side->input_memory(), x.offset - layout.inputs.begin);
   const auto expected = floats(side->expected_outputs(), y.offset - layout.outputs.begin);
-  EXPECT_EQ(std::memcmp(input_copies.data(), before.data() + x.offset, 32), 0);
-  EXPECT_EQ(std::memcmp(expected.data(), before.data() + y.offset, 32), 0);
+  const auto bytes_before = [&](std::uint64_t offset) {
+    return std::as_bytes(std::span(before).subspan(offset, 8 * sizeof(float)));
+  };
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(input_copies).first(8)), bytes_before(x.offset)));
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(expected).first(8)), bytes_before(y.offset)));
   EXPECT_EQ(side->input_memory().fd(), -1);
   EXPECT_EQ(side->expected_outputs().fd(), -1);
 }
