@@ -18,7 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Returns a passed job of a kernel for the problem relu. Jobs finish in the order of their numbers.
 RunRow job_of(const std::string& kernel, Sequence seq, double median_ns, double noise_ns = 0) {

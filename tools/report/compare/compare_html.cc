@@ -10,6 +10,7 @@
 #include "tools/report/compare/compare_text.h"
 #include "tools/report/packing.h"
 #include "tools/report/run/summary_html.h"
+#include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
@@ -152,7 +153,11 @@ std::string section(const Comparison& comparison, std::size_t place, bool is_alo
       "<th class=\"n more\">base</th><th class=\"n\">new</th><th class=\"n\">difference</th><th class=\"n more\">p</th>"
       "<th class=\"n more\">of the reference</th></tr></thead><tbody>\n";
   for (const ComparedKernel& kernel : comparison.kernels) html += row_html(kernel, shows_device);
-  return html + "</tbody></table></div></section>\n";
+  html += "</tbody></table></div>";
+  const auto is_busy = [](const KernelResult* side) { return side != nullptr && side->is_passed && side->is_noisy; };
+  if (std::ranges::any_of(comparison.kernels, [&](const auto& one) { return is_busy(one.base) || is_busy(one.now); }))
+    html += "<p class=\"quiet\">~: " + html_text(std::string(kBusyMeans)) + ".</p>";
+  return html + "</section>\n";
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ std::string markdown_report(const RunSummary& summary, std::span<const MarkdownF
   text += ".\n\n";
   for (const DeviceSummary& device : summary.board.summaries())
     text += "- " + markdown_text(device.device_model) + ": " + std::to_string(device.solved_count) + " of " +
-            producer::counted(summary.board.problem_count, "problem") + " solved, geometric mean speedup " +
+            producer::counted(device.problem_count, "problem") + " solved, geometric mean speedup " +
             speedup_text(device.geometric_mean_speedup) + "\n";
   for (const std::string& warning : summary.warnings) text += "- ⚠ " + markdown_text(warning) + "\n";
   text += board(summary);

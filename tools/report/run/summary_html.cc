@@ -1,6 +1,7 @@
 #include "tools/report/run/summary_html.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "core/base/version.h"
@@ -59,9 +60,9 @@ std::string fast_p_sentence(const RunSummary& summary) {
   for (const DeviceSummary& device : summary.board.summaries()) {
     for (const auto& [p, fraction] : device.fast_p) {
       if (p != 1) continue;
-      const auto faster = static_cast<std::size_t>(fraction * static_cast<double>(summary.board.problem_count) + 0.5);
+      const auto faster = std::lround(fraction * static_cast<double>(device.problem_count));
       text += " " + device.device_model + ": " + std::to_string(faster) + " of " +
-              counted(summary.board.problem_count, "problem") + " faster than 1x.";
+              counted(device.problem_count, "problem") + " faster than 1x.";
     }
   }
   return text;
