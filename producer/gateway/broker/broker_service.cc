@@ -84,7 +84,8 @@ Expected<std::vector<SubmittedJob>> BrokerService::submit(const Submitter& submi
   submitted.reserve(jobs.size());
   const auto add = [&](JobAck ack) {
     const std::string& label = jobs[submitted.size()].submission.label;
-    SubmittedJob& job = submitted.emplace_back(SubmittedJob{.id = {.seq = ack.seq, .run = run, .label = label}, .ack = {}});
+    SubmittedJob& job =
+        submitted.emplace_back(SubmittedJob{.id = {.seq = ack.seq, .run = run, .label = label}, .ack = {}});
     job.ack = std::move(ack);
   };
   const auto within_quota = jobs.first(std::min(jobs.size(), room));
