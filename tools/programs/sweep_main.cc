@@ -35,7 +35,6 @@
 namespace {
 
 using namespace std::string_literals;
-using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
