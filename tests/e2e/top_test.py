@@ -41,7 +41,7 @@ class Terminal:
 
     def resize(self, width: int, height: int, tell: bool = True) -> None:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        # The terminal is that of no session here, so the kernel tells nobody.
+        # The kernel sends SIGWINCH only to the foreground processes of a session, and this terminal has no session.
         if tell:
             self.process.send_signal(signal.SIGWINCH)
 
@@ -73,7 +73,7 @@ class Terminal:
             raise AssertionError(f"{error}; it shows {self.text!r}") from None
 
     def wait(self) -> int:
-        # A terminal that nobody reads is full at some time, and its writer waits.
+        # The test reads while it waits, because kq-top blocks once the buffer of the terminal is full.
         kq.wait_until(lambda: self.read() or self.process.poll() is not None, "kq-top has ended")
         return self.process.returncode
 

@@ -6,25 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "tools/testing.h"
+#include "tools/views/testing.h"
 
 namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
-
-Leaderboard built(const std::vector<RunRow>& rows) {
-  LeaderboardBuilder builder("r1");
-  for (const RunRow& row : rows) builder.add(row);
-  return builder.finish();
-}
-
-// A board of two problems, of which one is solved twice and the other is not solved.
-Leaderboard example() {
-  RunRow fast = passed_row("relu/fast", 10'000, 20'000, 2);
-  fast.entry.submitter = "ada";
-  return built({passed_row("relu/slow", 20'000, 20'000, 1), fast,
-                ended_row("gelu/wrong", VerdictName::wrong_answer, evidence("value"), 3), queued_row("relu/later", 4)});
-}
 
 TEST(board_formats, ties_and_busy_machines_are_marked) {
   RunRow copy = passed_row("relu/copy", 9'950, 20'000, 2);

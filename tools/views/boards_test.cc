@@ -5,25 +5,12 @@
 
 #include "tools/testing.h"
 #include "tools/views/board_formats.h"
+#include "tools/views/testing.h"
 
 namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
-
-Leaderboard built(const std::vector<RunRow>& rows) {
-  LeaderboardBuilder builder("r1");
-  for (const RunRow& row : rows) builder.add(row);
-  return builder.finish();
-}
-
-// A board of two problems, of which one is solved twice and the other is not solved.
-Leaderboard example() {
-  RunRow fast = passed_row("relu/fast", 10'000, 20'000, 2);
-  fast.entry.submitter = "ada";
-  return built({passed_row("relu/slow", 20'000, 20'000, 1), fast,
-                ended_row("gelu/wrong", VerdictName::wrong_answer, evidence("value"), 3), queued_row("relu/later", 4)});
-}
 
 TEST(boards, the_best_row_of_each_problem_is_kept) {
   const Leaderboard board = example();
