@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "producer/gateway/service.h"
+#include "producer/overview/testing.h"
 
 namespace kq::gateway {
 
 class FakeService final : public Service {
  public:
-  std::map<std::pair<std::string, std::string>, RunRow> rows;  // by run and label
-  std::vector<std::string> submitters;                         // of the calls of submit()
+  producer::FakeRows rows;
+  std::vector<std::string> submitters;  // of the calls of submit()
   std::optional<Error> failure_of_all;
   std::optional<JobAck> answer;  // to every submitted job, in place of an acceptance
   std::vector<LeaderboardRow> board;
@@ -103,26 +104,10 @@ class FakeService final : public Service {
     }
     return failure(Error{ErrorKind::not_found, "there is no such file"});
   }
-  Expected<RunsReply> runs(const Submitter&, const RunsQuery&) override {
-    RunsReply reply;
-    for (const auto& [names, row] : rows) {
-      if (reply.runs.empty() || reply.runs.back().run != names.first)
-        reply.runs.push_back({.run = names.first, .submitter = "ada", .submitted_at_ms = 1'000});
-    }
-    return reply;
-  }
+  Expected<RunsReply> runs(const Submitter&, const RunsQuery&) override { return producer::runs_of(rows); }
   Expected<RunReply> run_page(const Submitter&, const RunQuery& query) override {
     if (failure_of_all) return failure(*failure_of_all);
-    RunReply reply;
-    for (const auto& [names, row] : rows) {
-      if (names.first != query.run || (!query.after_label.empty() && names.second <= query.after_label)) continue;
-      if (reply.rows.size() == std::min<std::size_t>(query.limit, page_rows)) {
-        reply.more = true;
-        break;
-      }
-      reply.rows.push_back(row);
-    }
-    return reply;
+    return producer::page_of(rows, query, page_rows);
   }
   Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{.rows = board, .last_key = ""}; }
   Expected<BrokerReply> broker() override {

@@ -12,11 +12,37 @@
 
 namespace kq::producer {
 
+using FakeRows = std::map<std::pair<std::string, std::string>, RunRow>;  // by run and label
+
+// Returns the runs of the rows.
+inline RunsReply runs_of(const FakeRows& rows) {
+  RunsReply reply;
+  for (const auto& [names, row] : rows) {
+    if (reply.runs.empty() || reply.runs.back().run != names.first)
+      reply.runs.push_back({.run = names.first, .submitter = "ada", .submitted_at_ms = 1'000});
+  }
+  return reply;
+}
+
+// Returns the page of a run that a query asks for, with at most `page_rows` rows.
+inline RunReply page_of(const FakeRows& rows, const RunQuery& query, std::size_t page_rows) {
+  RunReply reply;
+  for (const auto& [names, row] : rows) {
+    if (names.first != query.run || (!query.after_label.empty() && names.second <= query.after_label)) continue;
+    if (reply.rows.size() == std::min<std::size_t>(query.limit, page_rows)) {
+      reply.more = true;
+      break;
+    }
+    reply.rows.push_back(row);
+  }
+  return reply;
+}
+
 class FakeSource : public OverviewSource {
  public:
   static constexpr std::int64_t kNowMs = 1'800'000'000'000;
 
-  std::map<std::pair<std::string, std::string>, RunRow> rows;  // by run and label
+  FakeRows rows;
   std::optional<Error> failure_of_all;
   std::size_t page_rows = 256;
   BrokerReply broker_reply{.version = "1", .workers = {{.worker = "w", .devices = {{}}, .last_seen_ms = kNowMs}}};
@@ -60,26 +86,10 @@ class FakeSource : public OverviewSource {
     }
     return visible;
   }
-  Expected<RunsReply> runs(const RunsQuery&) override {
-    RunsReply reply;
-    for (const auto& [names, row] : rows) {
-      if (reply.runs.empty() || reply.runs.back().run != names.first)
-        reply.runs.push_back({.run = names.first, .submitter = "ada", .submitted_at_ms = 1'000});
-    }
-    return reply;
-  }
+  Expected<RunsReply> runs(const RunsQuery&) override { return runs_of(rows); }
   Expected<RunReply> run_page(const RunQuery& query) override {
     if (failure_of_all) return failure(*failure_of_all);
-    RunReply reply;
-    for (const auto& [names, row] : rows) {
-      if (names.first != query.run || (!query.after_label.empty() && names.second <= query.after_label)) continue;
-      if (reply.rows.size() == std::min<std::size_t>(query.limit, page_rows)) {
-        reply.more = true;
-        break;
-      }
-      reply.rows.push_back(row);
-    }
-    return reply;
+    return page_of(rows, query, page_rows);
   }
   Expected<std::vector<JobStatus>> states(std::span<const Sequence> jobs) override {
     std::vector<JobStatus> states;
