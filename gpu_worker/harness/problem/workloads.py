@@ -13,6 +13,7 @@ that of the workload's time in the job's time; a workload of weight 0 is checked
 before TOLERANCE of the file (tolerance.py).
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -38,8 +39,11 @@ class Workload:
     tolerance: Any = None  # as TOLERANCE of the file
 
 
+@functools.lru_cache(maxsize=1)
 def workloads_of(module: ModuleType, file: str) -> list[Workload]:
-    """Returns the workloads that a problem file defines. Raises Failed with a sentence about the file."""
+    """Returns the workloads that a problem file defines. Raises Failed with a sentence about the file. The list is kept,
+    because each workload of a job is loaded several times.
+    """
     get_init_inputs = getattr(module, "get_init_inputs", list)
     if hasattr(module, "WORKLOADS"):
         workloads = _from_dicts(module, file, get_init_inputs)
