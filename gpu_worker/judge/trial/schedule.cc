@@ -1,5 +1,6 @@
 #include "gpu_worker/judge/trial/schedule.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -23,7 +24,8 @@ std::vector<TrialKind> make_schedule(const Trials& trials, const Draw& draw) {
 std::vector<std::uint32_t> draw_watched(std::uint32_t correctness_count, const Draw& draw) {
   std::vector<std::uint32_t> left(correctness_count);
   std::iota(left.begin(), left.end(), 0u);
-  while (left.size() > kWatchedCallsMax) left.erase(left.begin() + static_cast<std::ptrdiff_t>(draw() % left.size()));
+  const std::size_t watched = std::min<std::size_t>(kWatchedCallsMax, std::max(correctness_count, 2u) - 1);
+  while (left.size() > watched) left.erase(left.begin() + static_cast<std::ptrdiff_t>(draw() % left.size()));
   return left;
 }
 

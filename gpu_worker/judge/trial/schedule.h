@@ -26,7 +26,8 @@ inline constexpr std::uint32_t kTimedPerDecoy = 8;
 
 // In so many of the correctness calls, at random places, the child finds out what runs (channel::Page::is_watched).
 inline constexpr std::uint32_t kWatchedCallsMax = 2;
-// Returns which of the correctness calls are watched: different numbers from 0 on.
+// Returns which of the correctness calls are watched: different numbers from 0 on. Of two or more calls at least one is
+// not watched, so that no call is known to be watched.
 std::vector<std::uint32_t> draw_watched(std::uint32_t correctness_count, const Draw& draw);
 
 // Returns the kinds of an attempt's calls in their order. There is always at least one call, so that no submission

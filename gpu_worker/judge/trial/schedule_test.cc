@@ -53,6 +53,7 @@ TEST(Schedule, watched_calls_are_drawn_among_the_correctness_calls) {
   }
   EXPECT_EQ(drawn.size(), 10u) << "every pair";
   EXPECT_EQ(draw_watched(1, from(1)), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(draw_watched(2, from(1)).size(), 1u) << "a submission must not know that a call is watched";
   EXPECT_TRUE(draw_watched(0, from(1)).empty());
 }
 
