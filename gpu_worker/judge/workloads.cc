@@ -153,6 +153,7 @@ Plan timing_plan(const Plan& plan, std::size_t count) {
   timing.trials.warmup = std::min(plan.trials.warmup, 1u);  // the calls that checked the workload have warmed it
   timing.trials.timed = std::min(plan.trials.timed, std::max(share(plan.trials.timed), kTimedSamplesMin));
   timing.limits.timed_budget_ms = std::max(share(plan.limits.timed_budget_ms), kTimedBudgetMsMin);
+  if (count > 1 && plan.limits.bursts == Bursts::doubt) timing.limits.bursts = Bursts::never;
   return timing;
 }
 

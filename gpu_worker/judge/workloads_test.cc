@@ -93,6 +93,11 @@ TEST(workloads, the_timed_calls_of_many_workloads_are_bounded_in_total) {
   EXPECT_EQ(timing_plan(plan, 4).trials.timed, plan.trials.timed / 2);
   EXPECT_EQ(timing_plan(plan, 128).trials.timed, kTimedSamplesMin);
   EXPECT_EQ(timing_plan(plan, 4).trials.warmup, std::min(plan.trials.warmup, 1u));
+  plan.limits.bursts = Bursts::doubt;
+  EXPECT_EQ(timing_plan(plan, 1).limits.bursts, Bursts::doubt);
+  EXPECT_EQ(timing_plan(plan, 4).limits.bursts, Bursts::never);
+  plan.limits.bursts = Bursts::always;
+  EXPECT_EQ(timing_plan(plan, 4).limits.bursts, Bursts::always);
   EXPECT_EQ(check_plan(plan, 4).trials.timed, 0u);
   EXPECT_EQ(check_plan(plan, 1).trials.correctness, plan.trials.correctness);
   EXPECT_EQ(check_plan(plan, 2).trials.correctness, plan.trials.correctness);
