@@ -34,6 +34,12 @@ std::uint64_t largest_small(std::span<const Layout> layouts) {
   return largest;
 }
 
+Evidence changed_form() {
+  return evidence(Stage::judge, {},
+                  "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed "
+                  "again");
+}
+
 // Replaces the outcome of the same workload, or appends it.
 void put(CaseResult one, std::vector<CaseResult>& cases) {
   const auto place = std::ranges::find(cases, one.workload, &CaseResult::workload);
@@ -72,6 +78,9 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
       if (!preparing) begin(preparing);
       const WorkloadRow& row = reference_->workloads()[workload];
       KQ_TRY(reference_->load(part, seed, workload));
+      // The windows were made for the layouts that were described, perhaps in the attempt before.
+      KQ_TRY_VALUE(const auto described, reference_->describe_once(plan, seed, workload));
+      if (!fits(described, reference_->layout().tables)) return stop(VerdictName::problem_invalid, changed_form());
       const Among among{.was_checked = is_timing,
                         .touch_bytes = reference_->layout().bytes() <= kTouchBytesSmall ? small_bytes : 0};
       if (submission) {
@@ -114,7 +123,7 @@ Step<std::vector<Layout>> Judge::describe_all(const Plan& plan, std::uint64_t se
   std::vector<Layout> layouts;
   std::vector<std::uint32_t> fitting;
   for (const std::uint32_t workload : workloads) {
-    auto layout = reference_->describe(plan, seed, workload);
+    auto layout = reference_->describe_once(plan, seed, workload);
     if (layout) {
       fitting.push_back(workload);
       layouts.push_back(std::move(*layout));

@@ -50,6 +50,28 @@ TEST(AttemptWorkloads, each_workload_has_an_outcome_and_the_job_has_their_mean) 
   EXPECT_EQ(all.submission.sample_count, 6u);
 }
 
+TEST(AttemptWorkloads, a_kept_reference_describes_each_workload_once) {
+  JudgeFixture fixture;
+  int loads = 0;
+  const auto count = [&](FakeTurn&, std::uint32_t) { ++loads; };
+  ASSERT_EQ(outcome_text(fixture.run({}, with_workloads({"a", "b"}, count))), "passed");
+  EXPECT_EQ(std::exchange(loads, 0), 7) << "the workloads' names, then both described, checked and timed";
+  ASSERT_EQ(outcome_text(fixture.run_again()), "passed");
+  EXPECT_EQ(loads, 5);
+}
+
+TEST(AttemptWorkloads, a_model_that_has_another_form_when_it_is_constructed_again_makes_the_problem_invalid) {
+  JudgeFixture fixture;
+  int loads = 0;
+  const Report report = fixture.run({}, with_workloads({"a", "b"}, [&](FakeTurn& turn, std::uint32_t workload) {
+                                      if (workload == 1 && ++loads == 2)
+                                        turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});
+                                    }));
+  EXPECT_EQ(outcome_text(report), "problem_invalid at judge");
+  EXPECT_EQ(evidence_in(report).message,
+            "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed again");
+}
+
 TEST(AttemptWorkloads, every_workload_is_checked_before_any_is_timed) {
   JudgeFixture fixture;
   int calls = 0;

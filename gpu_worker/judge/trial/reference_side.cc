@@ -72,6 +72,13 @@ Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::
                            ", but the window may have only " + format_bytes(plan.limits.window_bytes_max)));
 }
 
+Step<Layout> ReferenceSide::describe_once(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
+  if (const auto known = known_layouts_.find(workload); known != known_layouts_.end()) return known->second;
+  KQ_TRY_VALUE(auto layout, describe(plan, seed, workload));
+  known_layouts_.insert_or_assign(workload, layout);
+  return layout;
+}
+
 Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
   const bool is_same_layout = window_.memory && fits(layout_, layout.tables);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,6 +39,9 @@ class ReferenceSide {
   // too_large where the layout exceeds the plan's limit.
   Step<Layout> describe(const Plan& plan, std::uint64_t seed, std::uint32_t workload = 0);
   Step<void> use(const Plan& plan, Layout layout);
+  // As describe(), but only where this child has not been asked for the workload's layout before. Constructs no model
+  // otherwise.
+  Step<Layout> describe_once(const Plan& plan, std::uint64_t seed, std::uint32_t workload);
   // Returns the problem's workloads, as the last describe() has found them, also where it stopped.
   const std::vector<WorkloadRow>& workloads() const { return workloads_; }
   // Makes later windows large enough for each of these layouts, so that another workload needs no new window.
@@ -199,6 +203,7 @@ class ReferenceSide {
   std::unique_ptr<Child> child_;
   MemoryChecks checks_;
   Layout layout_;
+  std::map<std::uint32_t, Layout> known_layouts_;  // by workload, of describe_once()
   std::vector<WorkloadRow> workloads_;
   Window window_;                 // has a slot for each trial of one command; the first slot also has the states
   std::uint64_t slot_bytes_ = 0;  // the size of each of the window's slots
