@@ -7,6 +7,7 @@
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "net/zmq/link.h"
+#include "producer/client/running_stack.h"
 #include "sys/clock.h"
 
 namespace kq::producer {
@@ -29,12 +30,15 @@ bool answers(const Message<ClientReply>& reply, std::uint64_t request_id) {
 }  // namespace
 
 Expected<Client> Client::connect(const std::string& url, const std::string& key_file) {
-  KQ_TRY_VALUE(const auto brokers, net::parse_broker_urls(url));
+  const DefaultBroker broker = url.empty() ? default_broker(process_environment) : DefaultBroker{.url = url};
+  KQ_TRY_VALUE(const auto brokers, net::parse_broker_urls(broker.url));
   const Expected<std::optional<net::ClientKey>> key = net::read_key_for(net::Side::client, key_file);
   if (!key) return failure(key.error());
   Expected<std::unique_ptr<net::ClientLink>> link = net::connect_brokers(brokers, net::Side::client, *key);
   if (!link) return failure(link.error());
-  return Client(url, std::move(*link), sys::monotonic_now_ms);
+  Client client(broker.url, std::move(*link), sys::monotonic_now_ms);
+  client.state_folder_ = broker.state_folder;
+  return client;
 }
 
 Client::Client(std::string url, std::unique_ptr<net::ClientLink> link, std::function<std::int64_t()> now_ms)
@@ -114,9 +118,15 @@ Expected<void> Client::pause(std::int64_t ms) {
   }
 }
 
+std::string Client::place() const {
+  return state_folder_.empty() ? url_ : url_ + ", which kq up or kq sweep runs in " + state_folder_;
+}
+
 Error Client::unanswered(std::int64_t timeout_ms) const {
-  return Error{ErrorKind::our_fault, "broker " + url_ + " did not answer within " + seconds(timeout_ms) +
-                                         "; is it running? start one with: kq up"};
+  const std::string broker = "broker " + place() + (state_folder_.empty() ? "" : ",");
+  return Error{ErrorKind::our_fault, broker + " did not answer within " + seconds(timeout_ms) +
+                                         (state_folder_.empty() ? "; is it running? start one with: kq up"
+                                                                : "; see " + state_folder_ + "/broker.log")};
 }
 
 Error Client::unexpected_reply(const ClientReply& reply) const {

@@ -30,7 +30,8 @@ inline constexpr std::int64_t kSilenceReportMs = 2'000;  // the time after which
 class Client {
  public:
   // Starts to connect to the client socket of a broker URL, with the key in `key_file` (net/keys.h; empty: without a
-  // key). The call does not wait for the broker, so a broker that is not running is noticed by the first ask().
+  // key). An empty URL stands for default_broker(). The call does not wait for the broker, so a broker that is not
+  // running is noticed by the first ask().
   static Expected<Client> connect(const std::string& url, const std::string& key_file = "");
 
   // Uses any link and clock.
@@ -64,6 +65,8 @@ class Client {
 
   std::int64_t now_ms() const { return now_ms_(); }
   const std::string& url() const { return url_; }
+  // Returns the URL, and which state folder the broker was found in, for a sentence about the broker.
+  std::string place() const;
 
  private:
   Error unexpected_reply(const ClientReply& reply) const;
@@ -72,6 +75,7 @@ class Client {
                               std::int64_t timeout_ms);
 
   std::string url_;
+  std::string state_folder_{};  // where default_broker() has found the broker
   std::unique_ptr<net::ClientLink> link_;
   std::function<std::int64_t()> now_ms_;
   std::function<bool()> interrupted_;

@@ -1,8 +1,15 @@
 #include "producer/client/client.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "producer/client/running_stack.h"
 #include "producer/client/scripted_link.h"
 
 namespace kq::producer {
@@ -173,6 +180,28 @@ TEST(Client, a_pause_ends_after_its_time_or_with_an_interrupt) {
   ASSERT_FALSE(paused);
   EXPECT_EQ(paused.error().kind, ErrorKind::interrupted);
   EXPECT_LE(broker.now_ms, 2'300);
+}
+
+TEST(Client, without_a_url_it_connects_to_the_broker_of_the_state_folder_and_names_the_folder) {
+  std::string home = (std::filesystem::temp_directory_path() / "kq-test.XXXXXX").string();
+  ASSERT_NE(::mkdtemp(home.data()), nullptr);
+  const std::string state = home + "/kq";
+  std::filesystem::create_directories(state);
+  std::ofstream(lock_file_of(state)) << text_of({.pid = 7, .url = "ipc://" + home + "/b.sock", .children = {}});
+  const int lock = ::open(lock_file_of(state).c_str(), O_RDWR | O_CLOEXEC);
+  struct flock held;
+  ASSERT_TRUE(apply_lock(lock, F_OFD_SETLK, held));
+  ::unsetenv("KQ_BROKER");
+  ::setenv("XDG_STATE_HOME", home.c_str(), 1);
+  auto client = Client::connect("");
+  ::unsetenv("XDG_STATE_HOME");
+  ::close(lock);
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_EQ(client->url(), "ipc://" + home + "/b.sock");
+  EXPECT_EQ(client->ask(BrokerQuery{}, 1).error().message,
+            "broker ipc://" + home + "/b.sock, which kq up or kq sweep runs in " + state +
+                ", did not answer within 1 ms; see " + state + "/broker.log");
+  std::filesystem::remove_all(home);
 }
 
 TEST(Client, refuses_an_invalid_url) {

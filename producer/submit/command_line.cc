@@ -46,7 +46,7 @@ Examples:
 struct RawOptions {
   std::vector<std::string> inputs;
   std::string problem, problems, backend, device, gpu, run;
-  std::string broker{net::kDefaultBrokerUrl};
+  std::string broker;
   std::string priority, not_before, deadline, submitter, input_format;
   std::string progress = "auto";
   std::vector<std::string> labels;
@@ -136,7 +136,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   const auto device = parse_enum_option<DeviceWish>("--device", raw.device);
   if (!backend) return failure(backend.error());
   if (!device) return failure(device.error());
-  KQ_TRY(net::parse_broker_urls(raw.broker));
+  if (!raw.broker.empty()) KQ_TRY(net::parse_broker_urls(raw.broker));
   if (raw.repeat < 1 || raw.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
                      std::to_string(raw.repeat));
@@ -228,10 +228,11 @@ void add_place_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                  "seconds that each job's build and its run may take; lowers what the worker allows")
       ->type_name("S");
   app.option_defaults()->group("Broker");
-  app.add_option("--broker", raw.broker, "URL of the broker")
+  app.add_option("--broker", raw.broker,
+                 "URL of the broker (default: that of a running kq up or kq sweep, else " +
+                     std::string(net::kDefaultBrokerUrl) + ")")
       ->type_name("URL")
-      ->envname("KQ_BROKER")
-      ->capture_default_str();
+      ->envname("KQ_BROKER");
   app.add_option("--key", line.key, "your key file, where the broker requires a key")
       ->type_name("FILE")
       ->envname("KQ_KEY");

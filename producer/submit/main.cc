@@ -22,6 +22,7 @@
 #include "net/endpoint.h"
 #include "net/keys.h"
 #include "producer/client/progress.h"
+#include "producer/client/running_stack.h"
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "producer/submit/command_line.h"
@@ -178,10 +179,9 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
 }
 
 // Returns the broker's URL if a later command of this shell must name it, otherwise an empty text: such a command finds
-// the broker by KQ_BROKER or at the default URL.
+// the broker without an option.
 std::string broker_argument(const SubmitCommandLine& line) {
-  const char* const known = std::getenv("KQ_BROKER");
-  return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
+  return line.broker == default_broker(process_environment).url ? "" : line.broker;
 }
 
 // Returns the option with which a later command of this shell finds the broker, with a space before it.
@@ -284,6 +284,8 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   }
   client->stop_when(interrupted);
   if (!line.quiet) client->on_silence(say);
+  if (!line.quiet && line.broker.empty() && client->url() != net::kDefaultBrokerUrl)
+    say("the broker is " + client->place());
 
   const std::int64_t start_ms = client->now_ms();
   SubmitOptions options{.timeout_ms = line.timeout_ms};

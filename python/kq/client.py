@@ -58,9 +58,10 @@ class Client:
     def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
         """Prepares a connection; raises BadInput for a wrong URL, key or submitter.
 
-        `url` is the broker's URL; the default is KQ_BROKER, else the default URL of kq-broker. `key` is the path of a
-        key file; the default is KQ_KEY, else no key. `submitter` is the name whose share and quota the jobs use; the
-        default is KQ_SUBMITTER, else user@host. The broker uses the name in the key instead, if there is a key.
+        `url` is the broker's URL; the default is KQ_BROKER, else that of a running `kq up` or `kq sweep` of this user,
+        else the default URL of kq-broker. `key` is the path of a key file; the default is KQ_KEY, else no key.
+        `submitter` is the name whose share and quota the jobs use; the default is KQ_SUBMITTER, else user@host. The
+        broker uses the name in the key instead, if there is a key.
         """
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)

@@ -143,7 +143,7 @@ def main(arguments: list[str]) -> int:
         "--format", choices=FORMATS, default="parquet", help="parquet writes a file, hf a folder (default: parquet)"
     )
     parser.add_argument("-o", "--out", required=True, help="the file or folder; it appears complete or not at all")
-    parser.add_argument("--broker", help="the broker's URL (default: KQ_BROKER, else tcp://127.0.0.1:5570)")
+    parser.add_argument("--broker", help="the broker's URL (default: KQ_BROKER, that of kq up, tcp://127.0.0.1:5570)")
     parser.add_argument("--key", help="the key file, if the broker needs one (default: KQ_KEY)")
     given = parser.parse_args(arguments)
     if given.run is not None and given.input is not None:

@@ -251,7 +251,7 @@ def server(tools: Tools) -> Any:
 def main(arguments: list[str]) -> int:
     """Serves until standard input ends."""
     parser = argparse.ArgumentParser(prog="kq mcp", description="Serves agents by the Model Context Protocol on stdio.")
-    parser.add_argument("--broker", help="the broker's URL (default: KQ_BROKER, else tcp://127.0.0.1:5570)")
+    parser.add_argument("--broker", help="the broker's URL (default: KQ_BROKER, that of kq up, tcp://127.0.0.1:5570)")
     parser.add_argument("--key", help="the key file, if the broker needs one (default: KQ_KEY)")
     parser.add_argument("--run", default="mcp", help="the run of jobs that name no other (default: mcp)")
     given = parser.parse_args(arguments)

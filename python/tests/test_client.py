@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
 from kq.calls import operations
+from kq.connection.running import FLOCK
 from kq.wire.messages import BrokerReply, Refused
 
 Connect = Callable[[str], Any]
@@ -142,9 +145,24 @@ def test_a_wrong_list_of_brokers_is_refused(url: str) -> None:
         kq.AsyncClient(url)
 
 
-def test_url_comes_from_the_environment_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_comes_from_the_environment_unless_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KQ_BROKER", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"
     monkeypatch.setenv("KQ_BROKER", "tcp://gpu-host:7000")
     assert kq.AsyncClient().url == "tcp://gpu-host:7000"
     assert kq.AsyncClient("tcp://[::1]:7001").url == "tcp://[::1]:7001"
+
+
+def test_the_broker_of_a_running_kq_up_is_found_and_named(folder: Path, url: str, monkeypatch: Any) -> None:
+    monkeypatch.delenv("KQ_BROKER", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.1)
+    (folder / "kq").mkdir()
+    (folder / "kq/lock").write_text(f"pid 7\nurl {url}\nchild 8\n")
+    assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"  # nobody holds the lock
+    with open(folder / "kq/lock", "r+b") as held:
+        fcntl.fcntl(held, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        assert kq.AsyncClient().url == url
+        with kq.Client() as client, pytest.raises(kq.BrokerUnreachable, match=f"which kq up .* runs in {folder}/kq"):
+            client.status()

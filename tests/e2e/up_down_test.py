@@ -6,6 +6,7 @@ import subprocess
 import unittest
 
 import kq
+from ports import free_port
 
 
 class UpDown(kq.EndToEndTest):
@@ -53,6 +54,18 @@ class UpDown(kq.EndToEndTest):
         kq.wait_until(lambda: len(set(kq.processes_of(self.folder)) - set(before)) == 2, "both run again")
         more = kq.write_sweep(self.folder / "more", {f"relu/{i}": f"# more {i}\n{kq.RIGHT}" for i in range(4)})
         self.assert_end(kq.kq("submit", more, "--run", "more", "--broker", self.url, "--wait"), 0)
+
+    def test_programs_find_the_broker_of_a_stack_at_another_port(self) -> None:
+        home = {"XDG_STATE_HOME": str(self.folder)}
+        url = f"tcp://127.0.0.1:{free_port()}"
+        self.assert_end(kq.kq("up", "-d", "--devices", "cpu", "--broker-url", url, **home), 0)
+        try:
+            submitted = kq.kq("submit", self.jobs, "--run", "r", "--require", "nowhere", **home)
+            self.assert_end(submitted, 0)
+            self.assertIn(f"the broker is {url}, which kq up or kq sweep runs in {self.folder}/kq", submitted.stderr)
+            self.assert_end(kq.kq("ctl", "cancel", "--run", "r", **home), 0)
+        finally:
+            self.assert_end(kq.kq("down", **home), 0)
 
     def test_a_stack_that_cannot_start_is_an_error(self) -> None:
         done = kq.kq("up", "-d", "--state", self.state, "--devices", "tpu", "--broker-url", self.url)

@@ -5,42 +5,22 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <optional>
-
-#include "net/endpoint.h"
+#include <utility>
 
 namespace kq::tools {
-namespace {
 
 namespace fs = std::filesystem;
-
-// Returns the URL of the broker that runs in the default state folder.
-std::optional<std::string> broker_of_state(const std::string& folder) {
-  const std::optional<StackRecord> holder = holder_of(folder);
-  return holder && !holder->url.empty() ? std::optional(holder->url) : std::nullopt;
-}
-
-}  // namespace
 
 Place default_place(const PlaceQuestions& ask) {
   if (const std::string broker = ask.environment("KQ_BROKER"); !broker.empty()) return {.broker = broker, .store = ""};
   if (const std::string store = ask.environment("KQ_STORE"); !store.empty()) return {.broker = "", .store = store};
-  const std::string usual(net::kDefaultBrokerUrl);
+  producer::DefaultBroker found = producer::default_broker(ask.environment);
   const Expected<std::string> state = default_state_folder(ask.environment);
-  if (!state) return {.broker = usual, .store = ""};
-  if (const auto broker = broker_of_state(*state)) return {.broker = *broker, .store = ""};
+  if (!state || !found.state_folder.empty()) return {.broker = std::move(found.url), .store = ""};
   std::error_code ignored;
   const bool has_store = fs::exists(fs::path(*state) / "store" / "CURRENT", ignored);
-  if (has_store && !ask.is_listening(usual)) return {.broker = "", .store = *state + "/store"};
-  return {.broker = usual, .store = ""};
-}
-
-std::string default_broker(const Environment& environment) {
-  if (std::string broker = environment("KQ_BROKER"); !broker.empty()) return broker;
-  if (const auto state = default_state_folder(environment)) {
-    if (auto broker = broker_of_state(*state)) return std::move(*broker);
-  }
-  return std::string(net::kDefaultBrokerUrl);
+  if (has_store && !ask.is_listening(found.url)) return {.broker = "", .store = *state + "/store"};
+  return {.broker = std::move(found.url), .store = ""};
 }
 
 bool is_listening(const std::string& url) {

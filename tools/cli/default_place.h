@@ -25,9 +25,6 @@ struct PlaceQuestions {
 // at the default URL if one listens there, else the store of the default state folder, else the default URL.
 Place default_place(const PlaceQuestions& ask);
 
-// The same for commands that need a broker: $KQ_BROKER, the broker of the default state folder, or the default URL.
-std::string default_broker(const Environment& environment);
-
 // Returns whether a process listens at a tcp:// URL of this machine or at an ipc:// URL. Returns true for other hosts,
 // because only connecting to them tells.
 bool is_listening(const std::string& url);

@@ -79,7 +79,7 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
     return failure(
         Error{there.error().kind, there.error().message + "; or read the store of a stopped broker with --store DIR"});
   open.source = broker_source(*open.client);
-  open.place = options.broker;
+  open.place = open.client->url();
   return open;
 }
 
@@ -194,8 +194,7 @@ Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& 
   SourceOptions found = options;
   if (found.store.empty() && found.broker.empty()) {
     Place place = default_place({.environment = process_environment, .is_listening = is_listening});
-    found.broker = std::move(place.broker);
-    found.store = std::move(place.store);
+    found.store = std::move(place.store);  // without one, the client finds the broker by the same rule
   }
   if (found.store.empty()) return open_broker(found);
   Expected<std::unique_ptr<store::Store>> store = open_store(store_in(found.store));

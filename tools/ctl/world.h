@@ -23,7 +23,7 @@ struct CtlWorld {
   std::ostream& out;
   std::ostream& err;
   // Connects to the broker at `url`, or for an empty URL to the one that is found without an option
-  // (tools/cli/default_place.h); `key` is the path of a key file, or empty.
+  // (producer::default_broker()); `key` is the path of a key file, or empty.
   std::function<Expected<producer::Client>(const std::string& url, const std::string& key)> connect;
   // Connects to the broker of a state folder, or for an empty name to the one that connect() finds. Where none runs,
   // but the state folder has a store, starts a broker there for as long as the program runs.

@@ -50,8 +50,7 @@ int run(int argc, char** argv) {
     return client;
   };
   const auto connect = [&](const std::string& url, const std::string& key) {
-    return stoppable(kq::producer::Client::connect(
-        url.empty() ? kq::tools::default_broker(kq::tools::process_environment) : url, key));
+    return stoppable(kq::producer::Client::connect(url, key));
   };
   const kq::tools::CtlWorld world{.out = std::cout,
                                   .err = std::cerr,

@@ -4,13 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "net/endpoint.h"
@@ -21,42 +17,6 @@ namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kLock = "/lock";
-
-// Applies `command` (F_OFD_SETLK or F_OFD_GETLK) for a lock of the whole file. Such a lock belongs to the open file,
-// not to the process, and can be queried without being taken.
-bool lock_file(int fd, int command, struct flock& lock) {
-  lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return ::fcntl(fd, command, &lock) == 0;
-}
-
-// Reads lines of the form "word value". Unknown words are skipped.
-std::optional<StackRecord> read_record(const std::string& path) {
-  std::ifstream file(path);
-  StackRecord record;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t space = std::min(line.find(' '), line.size() - 1);
-    const std::string word = line.substr(0, space);
-    const std::string value = line.substr(space + 1);
-    if (word == "url") record.url = value;
-    if (word == "pid") record.pid = std::atoi(value.c_str());
-    if (word == "child") record.children.push_back(std::atoi(value.c_str()));
-    if (word == "paused") record.paused.push_back(value);
-  }
-  return record.pid > 0 ? std::optional(record) : std::nullopt;
-}
-
-std::string text_of(const StackRecord& record) {
-  std::ostringstream text;
-  text << "pid " << record.pid << '\n';
-  if (!record.url.empty()) text << "url " << record.url << '\n';
-  for (pid_t child : record.children) text << "child " << child << '\n';
-  for (const std::string& submitter : record.paused) text << "paused " << submitter << '\n';
-  return text.str();
-}
 
 Expected<std::string> created_folder(const std::string& folder) {
   if (folder.empty()) return bad_input("the state folder's name is empty");
@@ -81,18 +41,18 @@ Expected<std::string> created_folder(const std::string& folder) {
 Expected<StateFolder> StateFolder::take(const std::string& folder) {
   Expected<std::string> path = created_folder(folder);
   if (!path) return failure(path.error());
-  const std::string lock_path = *path + kLock;
+  const std::string lock_path = producer::lock_file_of(*path);
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return bad_input(sys::error_text("cannot write into the state folder " + *path));
   StateFolder state(*path, lock);
   struct flock held;
-  if (!lock_file(lock, F_OFD_SETLK, held)) {
-    const StackRecord other = read_record(lock_path).value_or(StackRecord{});
+  if (!producer::apply_lock(lock, F_OFD_SETLK, held)) {
+    const StackRecord other = producer::read_record(lock_path).value_or(StackRecord{});
     return bad_input("state folder " + *path + " is in use by process " + std::to_string(other.pid) +
                      (other.url.empty() ? "" : ", its broker is --broker " + other.url) +
                      "; use that broker, or another --state");
   }
-  state.stale_record_ = read_record(lock_path);
+  state.stale_record_ = producer::read_record(lock_path);
   return state;
 }
 
@@ -106,37 +66,13 @@ StateFolder::~StateFolder() {
 }
 
 void StateFolder::write(const StackRecord& record) {
-  const std::string text = text_of(record);
+  const std::string text = producer::text_of(record);
   // A reader between the two calls sees an empty file, which it treats as a stack that is starting.
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text.data(), text.size(), 0) < 0) return;
 }
 
 void StateFolder::clear() {
   if (::ftruncate(lock_, 0) != 0) return;
-}
-
-std::optional<StackRecord> holder_of(const std::string& folder) {
-  const std::string path = folder + kLock;
-  const int lock = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (lock < 0) return std::nullopt;
-  struct flock held;
-  const bool is_held = lock_file(lock, F_OFD_GETLK, held) && held.l_type != F_UNLCK;
-  ::close(lock);
-  if (!is_held) return std::nullopt;
-  return read_record(path).value_or(StackRecord{});
-}
-
-Expected<std::string> default_state_folder(const Environment& environment) {
-  const std::string state_home = environment("XDG_STATE_HOME");
-  if (!state_home.empty()) return state_home + "/kq";
-  const std::string home = environment("HOME");
-  if (!home.empty()) return home + "/.local/state/kq";
-  return bad_input("neither XDG_STATE_HOME nor HOME is set; name a state folder with --state DIR");
-}
-
-std::string process_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {

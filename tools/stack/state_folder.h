@@ -5,30 +5,22 @@
 //   DIR/worker      the state of the worker: build cache, scratch files
 //   DIR/*.log       the logs of the programs
 //
-// The lock belongs to an open file, so the kernel releases it when the process that holds it ends, for whatever reason.
+// producer/client/running_stack.h has the lock and its record, which every program reads.
 #pragma once
 
-#include <sys/types.h>
-
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/error.h"
+#include "producer/client/running_stack.h"
 
 namespace kq::tools {
 
-// Which processes belong to a stack, as written in the lock file.
-struct StackRecord {
-  pid_t pid = 0;                // the process that runs the stack
-  std::string url;              // URL of the broker; empty until the broker listens
-  std::vector<pid_t> children;  // the broker, the worker and the gateway
-  // Submitters that the process has paused while its own jobs run. They are resumed when it ends, or by the next stack.
-  std::vector<std::string> paused{};
-
-  friend bool operator==(const StackRecord&, const StackRecord&) = default;
-};
+using producer::default_state_folder;
+using producer::Environment;
+using producer::holder_of;
+using producer::process_environment;
+using producer::StackRecord;
 
 // A state folder whose lock this process holds.
 class StateFolder {
@@ -56,16 +48,6 @@ class StateFolder {
   int lock_ = -1;
   std::optional<StackRecord> stale_record_;
 };
-
-// Returns the record of the stack that holds the lock of the folder; nothing when the lock is free or there is no such
-// folder. The record is empty while the stack is starting.
-std::optional<StackRecord> holder_of(const std::string& folder);
-
-// Returns the value of an environment variable, or an empty string when it is not set.
-using Environment = std::function<std::string(const char* name)>;
-// Returns $XDG_STATE_HOME/kq, else ~/.local/state/kq.
-Expected<std::string> default_state_folder(const Environment& environment);
-std::string process_environment(const char* name);
 
 // The URL of a socket that only this user reaches.
 struct PrivateEndpoint {

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Environment environment(std::string state_home, std::string home, std::string runtime = "") {
+Environment environment(const std::string& state_home, const std::string& home, const std::string& runtime = "") {
   return [=](const char* name) {
     const std::string wanted = name;
     return wanted == "XDG_STATE_HOME"    ? state_home
@@ -87,12 +87,6 @@ TEST(state_folder, a_path_that_cannot_be_created_is_bad_input) {
   folder.write("file", "");
   EXPECT_EQ(StateFolder::take(folder.file("file")).error().kind, ErrorKind::bad_input);
   EXPECT_EQ(StateFolder::take("").error().kind, ErrorKind::bad_input);
-}
-
-TEST(state_folder, the_default_follows_the_xdg_variables) {
-  EXPECT_EQ(default_state_folder(environment("/s", "/h")), "/s/kq");
-  EXPECT_EQ(default_state_folder(environment("", "/h")), "/h/.local/state/kq");
-  EXPECT_EQ(default_state_folder(environment("", "")).error().kind, ErrorKind::bad_input);
 }
 
 TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {

@@ -8,8 +8,8 @@
 #include "producer/client/standard_output.h"
 #include "sys/clock.h"
 #include "sys/colour.h"
-#include "tools/cli/default_place.h"
 #include "tools/cli/flags.h"
+#include "tools/stack/state_folder.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/top/screen.h"
 #include "tools/top/top.h"
@@ -27,11 +27,7 @@ int run(int argc, char** argv) {
   const bool takes_colour = kq::sys::takes_colour(STDOUT_FILENO);
   const kq::tools::TopWorld world{
       .out = std::cout,
-      .connect =
-          [](const std::string& url, const std::string& key) {
-            return kq::producer::Client::connect(
-                url.empty() ? kq::tools::default_broker(kq::tools::process_environment) : url, key);
-          },
+      .connect = [](const std::string& url, const std::string& key) { return kq::producer::Client::connect(url, key); },
       .unix_now_ms = kq::sys::unix_now_ms,
       .take_signal = [&](std::int64_t ms) { return signals.take(ms); },
       .is_terminal = is_screen(),

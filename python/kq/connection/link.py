@@ -15,6 +15,7 @@ import zmq
 
 from kq.connection.handshake import HandshakeMonitor
 from kq.connection.key import Key
+from kq.connection.running import running_broker
 from kq.errors import BadInput, BrokerUnreachable, Error
 from kq.records.limits import MESSAGE_BYTES_MAX
 from kq.wire.codec import Malformed, decode_message, encode_message
@@ -33,11 +34,15 @@ RETRY_S = 0.02  # the pause after a send that ZeroMQ did not take, because the c
 
 
 def broker_url(url: str | None) -> str:
-    """Returns the given URL, else KQ_BROKER, else the default; raises BadInput if the URL is malformed.
+    """Returns the given URL, else KQ_BROKER, else that of a running `kq up`, else the default; raises BadInput if the
+    URL is malformed.
 
     Several URLs with commas between them name a broker and those that take over for it.
     """
-    url = url or os.environ.get("KQ_BROKER") or DEFAULT_BROKER_URL
+    url = url or os.environ.get("KQ_BROKER")
+    if not url:
+        running = running_broker()
+        url = running.url if running else DEFAULT_BROKER_URL
     if not isinstance(url, str):
         raise BadInput(f"url must be a text such as {DEFAULT_BROKER_URL}, got {type(url).__name__}")
     brokers = url.split(",")
@@ -186,6 +191,13 @@ def without_wait(request: Request) -> Request:
 
 def unanswered(url: str, timeout_s: float) -> BrokerUnreachable:
     """Returns the error for a request without a reply."""
+    running = running_broker()
+    if running and running.url == url:
+        folder = running.state_folder
+        return BrokerUnreachable(
+            f"broker {url}, which kq up or kq sweep runs in {folder}, did not answer within {timeout_s:.3g} s; see "
+            f"{folder}/broker.log"
+        )
     return BrokerUnreachable(
         f"broker {url} did not answer within {timeout_s:.3g} s; is it running? start one with: kq up"
     )
