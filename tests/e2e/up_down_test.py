@@ -67,6 +67,26 @@ class UpDown(kq.EndToEndTest):
         finally:
             self.assert_end(kq.kq("down", **home), 0)
 
+    def test_the_jobs_that_a_stopped_stack_leaves_are_counted_and_go_on_with_the_next(self) -> None:
+        self.assert_end(self.up("-d"), 0)
+        try:
+            self.assert_end(kq.kq("ctl", "pause", "--broker", self.url), 0)
+            self.assert_end(kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url), 0)
+        finally:
+            stopped = self.down()
+        self.assertIn(
+            "; 4 jobs wait: what is unfinished is kept and goes on with the next "
+            f"kq up --state {self.state}\n",
+            stopped.stderr,
+        )
+        self.assert_end(self.up("-d"), 0)
+        try:
+            self.assert_end(kq.kq("ctl", "resume", "--broker", self.url), 0)
+            self.assert_end(kq.kq("results", "r", "--wait", "--broker", self.url), 0)
+        finally:
+            stopped = self.down()
+        self.assertNotIn("unfinished", stopped.stderr)
+
     def test_a_stack_that_cannot_start_is_an_error(self) -> None:
         done = kq.kq("up", "-d", "--state", self.state, "--devices", "tpu", "--broker-url", self.url)
         self.assert_end(done, 3)
