@@ -165,7 +165,7 @@ class SubmitHandler {
       if (auto merged = merge_submission(step_, record, submission, submitter_); !merged)
         return busy_or_failed(merged.error());
     }
-    write_entry(record.seq, submission);
+    KQ_TRY(write_entry(record.seq, submission));
     note_senders(submission);
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
@@ -236,12 +236,22 @@ class SubmitHandler {
     return state_.space.nearly_full ? is_entered(store::run_key(run_, submission.label), seq) : Expected<bool>(true);
   }
 
-  // Writes that label, unless the disk is nearly full.
-  void write_entry(Sequence seq, const Submission& submission) {
-    if (state_.space.nearly_full) return;
+  // Writes that label, unless the disk is nearly full. A row of the same job keeps its author and its tags where the
+  // submission has none.
+  Expected<void> write_entry(Sequence seq, const Submission& submission) {
+    if (state_.space.nearly_full) return {};
+    RunEntry entry{seq, submission, submitter_};
+    if (submission.author.empty() || submission.tags.empty()) {
+      KQ_TRY_VALUE(auto row, store::read_entry(*state_.store, run_, submission.label));
+      if (row && row->seq == seq) {
+        if (submission.author.empty()) entry.submission.author = std::move(row->submission.author);
+        if (submission.tags.empty()) entry.submission.tags = std::move(row->submission.tags);
+      }
+    }
     const std::string key = store::run_key(run_, submission.label);
-    step_.ready.write(store::Family::run, key, encode(RunEntry{seq, submission, submitter_}));
+    step_.ready.write(store::Family::run, key, encode(entry));
     step_.ready.write(store::Family::reuse, store::reuse_key(seq, key), store::reuse_value(step_.now_ms));
+    return {};
   }
 
   // Returns whether the store has the label, as it does for a repeated message.

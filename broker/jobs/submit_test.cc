@@ -49,6 +49,24 @@ class SubmitTest : public testing::Test {
   State state{.options = {}, .store = &store};
 };
 
+TEST_F(SubmitTest, a_row_keeps_its_author_and_tags_where_the_same_kernel_comes_without_them) {
+  const auto row_after = [&](std::string author, std::map<std::string, std::string> tags) {
+    SubmitBatch sent = batch({"a"});
+    sent.jobs[0].author = std::move(author);
+    sent.jobs[0].tags = std::move(tags);
+    EXPECT_EQ(std::get<SubmitAck>(reply_to(std::move(sent))).jobs.at(0).seq, 1u);
+    return (*store::read_entry(store, "r", "a"))->submission;
+  };
+  EXPECT_EQ(row_after("ann", {{"model", "m1"}}).author, "ann");
+  const Submission kept = row_after("", {});
+  EXPECT_EQ(kept.author, "ann");
+  EXPECT_EQ(kept.tags.at("model"), "m1");
+  const Submission changed = row_after("ben", {});
+  EXPECT_EQ(changed.author, "ben");
+  EXPECT_EQ(changed.tags.at("model"), "m1");
+  EXPECT_EQ(row_after("", {{"model", "m2"}}).tags.at("model"), "m2");
+}
+
 TEST_F(SubmitTest, an_acknowledged_job_can_be_read_back) {
   const SubmitBatch sent = batch({"a"});
   const auto ack = std::get<SubmitAck>(reply_to(sent)).jobs.at(0);
