@@ -54,6 +54,15 @@ std::string duration_text(const JobRow& row, std::int64_t now_ms) {
   return (row.build_started_ms != 0 ? "building, " : "") + age_text(now_ms - since_ms(row.job));
 }
 
+// Prints the rest of the list and returns the exit code. Text without rows says so on standard error; JSON is then an
+// empty list.
+Expected<ExitCode> end_of(Listing& listing, const BrokerFlags& flags, const std::string& nothing) {
+  listing.finish();
+  if (listing.row_count() > 0) return ExitCode::ok;
+  if (flags.json) return ExitCode::nothing;
+  return failure(Error{ErrorKind::not_found, nothing});
+}
+
 }  // namespace
 
 Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world) {
@@ -82,8 +91,7 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
     }
     return Expected<void>();
   }));
-  listing.finish();
-  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return end_of(listing, broker, "there is no " + state + " job" + (submitter.empty() ? "" : " of " + submitter));
 }
 
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world) {
@@ -107,8 +115,7 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
     }
     return Expected<void>();
   }));
-  listing.finish();
-  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return end_of(listing, broker, "there are no dead letters");
 }
 
 Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world) {
@@ -147,8 +154,7 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
       return our_fault((client ? "broker " + client->url() : "store") + " gave the same page of runs twice");
     if (more) query.after = page.runs.back().run;
   }
-  listing.finish();
-  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return end_of(listing, broker, "there are no runs yet");
 }
 
 }  // namespace kq::tools

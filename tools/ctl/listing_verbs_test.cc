@@ -36,7 +36,9 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
             "1001  normal    bob        monday  relu/1001        0  n1:7              3 min\n"
             "1002  normal    bob        monday  relu/1002        0  n1:7    building, 3 min\n");
   EXPECT_EQ(kq.run({"jobs", "--state", "finished"}), 5);
+  EXPECT_EQ(kq.err.str(), "kq-ctl jobs: there is no finished job\n");
   EXPECT_EQ(kq.run({"jobs", "--submitter", "carl"}), 5);
+  EXPECT_EQ(kq.err.str(), "kq-ctl jobs: there is no queued job of carl\n");
   EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);
 }
 
@@ -77,6 +79,19 @@ TEST(ctl_listing_verbs, runs_are_listed_by_name_page_by_page) {
             "run      submitter  submitted\n"
             "monday   ann            3 min\n"
             "tuesday  -              3 min\n");
+}
+
+TEST(ctl_listing_verbs, an_empty_list_is_a_sentence_or_an_empty_array) {
+  ScriptedWorld kq;
+  kq.on<RunsQuery>([&](const RunsQuery&) { return RunsReply{}; });
+  kq.on<DeadQuery>([&](const DeadQuery&) { return JobsReply{}; });
+  EXPECT_EQ(kq.run({"runs"}), 5);
+  EXPECT_EQ(kq.out.str() + kq.err.str(), "kq-ctl runs: there are no runs yet\n");
+  EXPECT_EQ(kq.run({"dead-letters"}), 5);
+  EXPECT_EQ(kq.out.str() + kq.err.str(), "kq-ctl dead-letters: there are no dead letters\n");
+  EXPECT_EQ(kq.run({"runs", "--json"}), 5);
+  EXPECT_EQ(kq.err.str(), "");
+  EXPECT_EQ(producer::parse_json(kq.out.str())->find("runs")->array()->size(), 0u);
 }
 
 TEST(ctl_listing_verbs, a_repeated_page_of_runs_is_an_error) {
