@@ -35,6 +35,22 @@ struct GroupLess {
   }
 };
 
+constexpr std::size_t kTagsMax = 20;  // of other tags, which an error lists
+
+// Notes the wanted tag of a submission, and the first kTagsMax others.
+void add_tags(const Submission& submission, const std::string& wanted, std::set<std::string>& known) {
+  for (const auto& [name, value] : submission.tags) {
+    if (name == wanted || known.size() < kTagsMax) known.insert(name);
+  }
+}
+
+Error unknown_tag(const std::string& wanted, const std::set<std::string>& known) {
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + printable(name);
+  return {ErrorKind::not_found, "no kernel has the tag '" + printable(wanted) + "'" +
+                                    (names.empty() ? "; none has any tag" : "; there are " + names)};
+}
+
 }  // namespace
 
 Expected<void> validate(const BoardOptions& options) {
@@ -94,15 +110,19 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
     KQ_TRY_VALUE(runs, all_runs(source));
   }
   LeaderboardBuilder builder(run, options);
+  const std::string tag = options.by.starts_with(kTagPrefix) ? options.by.substr(kTagPrefix.size()) : "";
+  std::set<std::string> known_tags;
   bool any = false;
   for (const std::string& one : runs) {
     KQ_TRY(each_row(source, one, [&](const RunRow& row) {
       any = true;
+      if (!tag.empty()) add_tags(row.entry.submission, tag, known_tags);
       builder.add(row);
       return Expected<void>();
     }));
   }
   if (!any && !run.empty()) return failure(Error{ErrorKind::not_found, "there is no run '" + printable(run) + "'"});
+  if (any && !tag.empty() && !known_tags.contains(tag)) return failure(unknown_tag(tag, known_tags));
   return builder.finish();
 }
 

@@ -109,6 +109,28 @@ TEST(boards, each_value_of_a_tag_has_boards_and_figures_of_its_own) {
   EXPECT_EQ(summaries[2].geometric_mean_speedup, 4);
 }
 
+// A source of one run with these rows.
+class RowsSource final : public Source {
+ public:
+  explicit RowsSource(std::vector<RunRow> rows) : rows_(std::move(rows)) {}
+  Expected<RunReply> run_page(const RunQuery&) override { return RunReply{.rows = rows_}; }
+  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
+
+ private:
+  std::vector<RunRow> rows_;
+};
+
+TEST(boards, a_tag_that_no_kernel_has_is_an_error_that_lists_the_tags) {
+  RowsSource source({of_model("a", 1, 50, "m10"), passed_row("relu/d", 100e3, 100e3, 2)});
+  EXPECT_TRUE(leaderboard_of_runs(source, "r1", {.by = "tag.model"}));
+  const auto board = leaderboard_of_runs(source, "r1", {.by = "tag.none"});
+  ASSERT_FALSE(board);
+  EXPECT_EQ(board.error(), (Error{ErrorKind::not_found, "no kernel has the tag 'none'; there are model"}));
+  RowsSource bare({passed_row("relu/d", 100e3, 100e3, 2)});
+  EXPECT_EQ(leaderboard_of_runs(bare, "r1", {.by = "tag.none"}).error().message,
+            "no kernel has the tag 'none'; none has any tag");
+}
+
 TEST(boards, an_unknown_column_is_refused) {
   EXPECT_TRUE(validate(BoardOptions{.by = "tag.model"}));
   EXPECT_FALSE(validate(BoardOptions{.by = "tag."}));
