@@ -59,7 +59,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--alpha", "NUMBER", "rate of chance findings among the changes of time (default: 0.01)", options.alpha);
   flags.option("--min-change", "PERCENT", "a change of time by less is none (default: 3)", options.change_min_pct);
   flags.flag("--all", "table: list kernels without a change as well", options.all);
-  flags.flag("--fail-on-regression", "exit with code 1 when a kernel failed, became slower, or is missing",
+  flags.flag("--fail-on-regression", "exit with code 1 when a kernel that passed fails, is slower, or is missing",
              options.fail_on_regression);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);

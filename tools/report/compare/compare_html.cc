@@ -16,7 +16,7 @@ namespace kq::tools {
 namespace {
 
 std::string_view tone_of(Change change) {
-  if (is_regression(change)) return "bad";
+  if (change == Change::failed || change == Change::slower || change == Change::missing) return "bad";
   if (change == Change::passed || change == Change::faster) return "good";
   return change == Change::incomparable ? "policy" : "waiting";
 }
@@ -57,7 +57,7 @@ std::string was_line(const ComparedKernel& kernel) {
 
 std::string row_html(const ComparedKernel& kernel, bool shows_device) {
   const KernelResult& side = kernel.either();
-  const char* tone = is_regression(kernel.change) ? "worse" : kernel.change == Change::faster ? "better" : "";
+  const char* tone = kernel.is_regression() ? "worse" : kernel.change == Change::faster ? "better" : "";
   char p[32];
   std::snprintf(p, sizeof p, kernel.p < 0.001 ? "%.0e" : "%.3f", kernel.p);
   return "<tr data-choice=\"" + std::string(to_string(kernel.change)) + "\"><td>" +

@@ -201,14 +201,19 @@ KernelResult kernel_result(const RunRow& row) {
   return side;
 }
 
+bool ComparedKernel::is_regression() const {
+  if (change == Change::missing) return base->is_passed;
+  return change == Change::failed || change == Change::slower;
+}
+
 std::size_t Comparison::count(Change change) const {
   return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(),
                                                 [&](const ComparedKernel& kernel) { return kernel.change == change; }));
 }
 
 std::size_t Comparison::regression_count() const {
-  return static_cast<std::size_t>(std::count_if(
-      kernels.begin(), kernels.end(), [](const ComparedKernel& kernel) { return is_regression(kernel.change); }));
+  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(),
+                                                [](const ComparedKernel& kernel) { return kernel.is_regression(); }));
 }
 
 Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,

@@ -23,9 +23,6 @@ constexpr std::array<std::string_view, 10> enum_names(Change) {
 }
 // Returns what a change means, as a sentence.
 std::string_view meaning_of(Change change);
-inline bool is_regression(Change change) {
-  return change == Change::failed || change == Change::slower || change == Change::missing;
-}
 
 // What times are compared by: the time of a call, or the time divided by that of the reference in the same run.
 enum class Metric { time, speedup };
@@ -70,6 +67,8 @@ struct ComparedKernel {
   double reference_ratio = 0;  // the same of the reference's time
   bool is_same_source = false;
 
+  // Returns whether the kernel got worse. A missing kernel did only where it passed before.
+  bool is_regression() const;
   const KernelResult& either() const { return now != nullptr ? *now : *base; }
 };
 

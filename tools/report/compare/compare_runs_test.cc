@@ -49,7 +49,16 @@ TEST(CompareRuns, finds_each_kind_of_change_and_puts_the_worst_first) {
 
 TEST(CompareRuns, a_kernel_that_is_gone_is_a_regression) {
   const RunResults base = results({timed("a", 1'000)});
-  EXPECT_THAT(changes(compare_runs("r1", base, "r2", {}, {})), ElementsAre("a missing"));
+  const Comparison comparison = compare_runs("r1", base, "r2", {}, {});
+  EXPECT_THAT(changes(comparison), ElementsAre("a missing"));
+  EXPECT_EQ(comparison.regression_count(), 1u);
+}
+
+TEST(CompareRuns, a_kernel_that_failed_and_is_gone_is_no_regression) {
+  const RunResults base = results({ended_row("a", VerdictName::crashed)});
+  const Comparison comparison = compare_runs("r1", base, "r2", {}, {});
+  EXPECT_THAT(changes(comparison), ElementsAre("a missing"));
+  EXPECT_EQ(comparison.regression_count(), 0u);
 }
 
 TEST(CompareRuns, small_changes_count_only_if_asked) {
