@@ -11,6 +11,17 @@
 
 namespace kq::tools {
 
+namespace {
+
+// Returns the words as --help shows a choice: "csv|json". The completion of shells reads them there.
+std::string joined(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : "|") + word;
+  return list;
+}
+
+}  // namespace
+
 struct Flags::Parser {
   explicit Parser(std::string about) : app(std::move(about)) {}
 
@@ -34,8 +45,9 @@ void Flags::examples(const std::string& lines) {
   parser_->app.footer("\nExamples:\n" + lines);
 }
 
-void Flags::optional_argument(const std::string& name, const std::string& doc, std::string& into) {
-  parser_->app.add_option(name, into, doc)->type_name("");
+void Flags::optional_argument(const std::string& name, const std::string& doc, std::string& into,
+                              const std::vector<std::string>& known) {
+  parser_->app.add_option(name, into, doc)->type_name(joined(known));
 }
 
 void Flags::run(const std::string& doc, std::string& into) {
@@ -95,8 +107,7 @@ void Flags::number(const std::string& names, const std::string& doc, std::uint32
 
 void Flags::choice(const std::string& names, const std::string& doc, std::string& into,
                    const std::vector<std::string>& known) {
-  std::string list;
-  for (const std::string& word : known) list += (list.empty() ? "" : "|") + word;
+  const std::string list = joined(known);
   parser_->app.add_option(names, into, doc)
       ->type_name(list)
       ->check([known, list](const std::string& text) -> std::string {
@@ -107,6 +118,35 @@ void Flags::choice(const std::string& names, const std::string& doc, std::string
 
 void Flags::flag(const std::string& names, const std::string& doc, bool& into) {
   parser_->app.add_flag(names, into, doc);
+}
+
+void Flags::format(const std::string& doc, std::string& into, const std::vector<std::string>& known) {
+  choice("--format", doc, into, known);
+  short_formats(into, known);
+}
+
+void Flags::short_formats(std::string& into, const std::vector<std::string>& known) {
+  CLI::Option* const format = parser_->app.get_option("--format");
+  std::vector<CLI::Option*> others{format};
+  for (const std::string word : {"json", "jsonl", "csv"}) {
+    if (std::ranges::find(known, word) == known.end()) continue;
+    CLI::Option* const short_form = parser_->app.add_flag(
+        "--" + word, [&into, word](std::int64_t) { into = word; }, "the same as --format " + word);
+    for (CLI::Option* other : others) short_form->excludes(other);
+    others.push_back(short_form);
+  }
+}
+
+void Flags::json(const std::string& doc, bool& into) {
+  CLI::Option* const flag = parser_->app.add_flag("--json", into, doc);
+  parser_->app
+      .add_option_function<std::string>(
+          "--format", [&into](const std::string& word) { into = word == "json"; }, "json is the same as --json")
+      ->type_name("table|json")
+      ->check([](const std::string& text) -> std::string {
+        return text == "table" || text == "json" ? "" : "must be one of table|json, got " + text;
+      })
+      ->excludes(flag);
 }
 
 std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {

@@ -25,7 +25,9 @@ class Flags {
 
   // A required argument without dashes. Arguments are assigned in the order of their declarations.
   void argument(const std::string& name, const std::string& doc, std::string& into);
-  void optional_argument(const std::string& name, const std::string& doc, std::string& into);
+  // `known` are the values that --help and the completion of shells list. Others are not refused here.
+  void optional_argument(const std::string& name, const std::string& doc, std::string& into,
+                         const std::vector<std::string>& known = {});
   // One run, as an argument without dashes or as `--run NAME`; empty where it is left out.
   void run(const std::string& doc, std::string& into);
   // Any number of runs, as arguments without dashes. `--run NAME` means the same, as in programs whose arguments are
@@ -49,6 +51,13 @@ class Flags {
   void choice(const std::string& names, const std::string& doc, std::string& into,
               const std::vector<std::string>& known);
   void flag(const std::string& names, const std::string& doc, bool& into);
+  // `--format`, whose value must be one of `known`, with `--json`, `--jsonl` and `--csv` as short forms of those values
+  // that are in `known`.
+  void format(const std::string& doc, std::string& into, const std::vector<std::string>& known);
+  // `--json`, and `--format json` as in programs that know more formats. `doc` describes the JSON.
+  void json(const std::string& doc, bool& into);
+  // Declares `--json`, `--jsonl` and `--csv` as far as they are in `known`. Each sets `into`, the value of `--format`.
+  void short_formats(std::string& into, const std::vector<std::string>& known);
 
   // Parses the command line. Returns nothing when the program should go on. Otherwise returns the code with which the
   // program should end: --help or --version has been printed, or one sentence about a mistake on standard error.

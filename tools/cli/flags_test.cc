@@ -110,6 +110,43 @@ TEST(flags, a_run_is_an_argument_or_an_option_before_other_arguments) {
   }
 }
 
+// Returns the value of --format after parsing, or the sentence about a mistake.
+std::string format_after(std::vector<const char*> words) {
+  std::string format = "table";
+  Flags flags("kq-try", "Tries flags.");
+  flags.format("How", format, {"table", "csv", "json"});
+  words.insert(words.begin(), "kq-try");
+  CaptureStderr();
+  const auto code = flags.parse(static_cast<int>(words.size()), words.data());
+  const std::string err = GetCapturedStderr();
+  return code ? err : format;
+}
+
+TEST(flags, a_format_has_short_forms) {
+  EXPECT_EQ(format_after({}), "table");
+  EXPECT_EQ(format_after({"--format", "csv"}), "csv");
+  EXPECT_EQ(format_after({"--csv"}), "csv");
+  EXPECT_EQ(format_after({"--json"}), "json");
+  EXPECT_THAT(format_after({"--json", "--format", "csv"}), HasSubstr("--format excludes --json"));
+  EXPECT_THAT(format_after({"--json", "--csv"}), HasSubstr("excludes"));
+  EXPECT_THAT(format_after({"--jsonl"}), HasSubstr("there is no option '--jsonl'"));
+}
+
+TEST(flags, a_program_that_prints_json_takes_the_format_too) {
+  const auto is_json = [](std::vector<const char*> words) {
+    bool json = false;
+    Flags flags("kq-try", "Tries flags.");
+    flags.json("As JSON", json);
+    words.insert(words.begin(), "kq-try");
+    EXPECT_FALSE(flags.parse(static_cast<int>(words.size()), words.data()));
+    return json;
+  };
+  EXPECT_FALSE(is_json({}));
+  EXPECT_TRUE(is_json({"--json"}));
+  EXPECT_TRUE(is_json({"--format", "json"}));
+  EXPECT_FALSE(is_json({"--format", "table"}));
+}
+
 TEST(flags, a_flag_without_value_may_be_repeated) {
   EXPECT_TRUE(ask({"x.py", "--json", "--json"}).values.json);
 }

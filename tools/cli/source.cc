@@ -184,7 +184,7 @@ void add_flags(Flags& flags, SourceOptions& options) {
           std::string(net::kDefaultBrokerUrl) + ")",
       options.broker);
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
-  flags.option("--store", "DIR",
+  flags.option("--store,--state", "DIR",
                "read this store instead, or that of a state folder; its broker may be stopped (default: $KQ_STORE, or "
                "that of the last kq sweep where no broker runs)",
                options.store);

@@ -17,7 +17,7 @@ void add_flags(Flags& flags, BrokerFlags& into) {
           std::string(net::kDefaultBrokerUrl) + ")",
       into.broker);
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", into.key, "KQ_KEY");
-  flags.flag("--json", "print one JSON object on standard output", into.json);
+  flags.json("print one JSON object on standard output", into.json);
 }
 
 Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags) {

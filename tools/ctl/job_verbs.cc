@@ -172,7 +172,7 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
-  flags.option("--state", "DIR", "state folder of the kq sweep or kq up whose jobs these are", state_folder);
+  flags.option("--state,--store", "DIR", "state folder of the kq sweep or kq up whose jobs these are", state_folder);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.choice_count() != 1) return bad_input("give either job numbers, --run NAME or --submitter NAME");

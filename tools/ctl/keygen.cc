@@ -77,7 +77,7 @@ Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld&
   flags.choice("--role", "what the key allows", given.role, {"submit", "work", "admin", "gateway", "standby"});
   flags.option("-o,--out", "FILE", "file to write the key to; it must not exist (default: NAME.key)", given.out);
   flags.option("--revoke", "NAME", "revoke all keys of this name", given.revoke);
-  flags.flag("--json", "print one JSON object on standard output", given.json);
+  flags.json("print one JSON object on standard output", given.json);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (given.folder.empty()) return bad_input("--keys DIR is needed, the broker's folder of keys");
   return given.revoke.empty() ? make_key(world, given) : revoke_keys(world, given);

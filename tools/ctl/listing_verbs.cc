@@ -125,7 +125,7 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
               "Lists the runs that the broker knows, ordered by name, with the submitter and the time of one job of "
               "each. Where no broker runs, it reads the store of the last kq sweep. The exit code is 5 when there is "
               "none.");
-  flags.option("--store", "DIR",
+  flags.option("--store,--state", "DIR",
                "read this store instead, or that of a state folder; its broker may be stopped (default: $KQ_STORE, or "
                "that of the last kq sweep where no broker runs)",
                store_folder);

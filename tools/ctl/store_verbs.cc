@@ -61,7 +61,7 @@ Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld
               "problem is printed. Start kq-broker with --store afterwards.");
   flags.argument("backup", "directory that kq-ctl backup made", from);
   flags.option("--store", "DIR", "directory of the new store; it must be missing or empty", store);
-  flags.flag("--json", "print one JSON object on standard output", json);
+  flags.json("print one JSON object on standard output", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (store.empty()) return bad_input("--store DIR is needed, the directory of the new store");
   VerifyReport findings(world, json);
@@ -82,8 +82,10 @@ Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld&
       "Reads a whole store and prints one line for each problem: a record that cannot be read, a reference to a "
       "missing record, a file whose content does not match its hash, a board that does not follow from the "
       "results. The exit code is 3 when there is a problem.");
-  flags.option("--store", "DIR", "directory of the store, of a stopped broker or of a backup", store, "KQ_STORE");
-  flags.flag("--json", "print one JSON object on standard output", json);
+  flags.option("--store,--state", "DIR",
+               "directory of the store, of a stopped broker or of a backup, or the state folder with the store", store,
+               "KQ_STORE");
+  flags.json("print one JSON object on standard output", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (store.empty()) return bad_input("--store DIR is needed, the store to verify");
   VerifyReport findings(world, json);
@@ -128,7 +130,7 @@ Expected<ExitCode> ctl_promote(int argc, const char* const* argv, const CtlWorld
       "that served before, if it still runs. With a lease file, the standby serves once the lease is free, even "
       "if its copy may lack acknowledged jobs.");
   flags.option("--store", "DIR", "directory of the standby's store", store, "KQ_STORE");
-  flags.flag("--json", "print one JSON object on standard output", json);
+  flags.json("print one JSON object on standard output", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (store.empty()) return bad_input("--store DIR is needed, the store of the standby");
   std::error_code error;

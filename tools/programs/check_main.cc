@@ -43,7 +43,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "The exit code is 0 when no rule rejects a file, 1 when one does, 2 when a file could not be checked.");
   flags.arguments("file", "Python, C++ or CUDA sources, built libraries, folders of sources, or - for standard input",
                   options.paths);
-  flags.choice("--format", "format of the report; sarif is for code scanners (default: text)", options.format,
+  flags.format("format of the report; sarif is for code scanners (default: text)", options.format,
                {"text", "json", "sarif"});
   flags.choice("--language", "language of the files; auto decides by name and content (default: auto)",
                options.language, languages);

@@ -50,7 +50,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "beyond the noise, by the rank-sum test of Mann and Whitney on the raw samples.");
   flags.argument("base", "the run that the others are compared with", options.base);
   flags.arguments("run", "further runs", options.runs);
-  flags.choice("--format", "table, json or html (default: table)", options.format, {"table", "json", "html"});
+  flags.format("format of the output (default: table)", options.format, {"table", "json", "html"});
   flags.option("-o,--out", "FILE", "file to write (default: -, standard output)", options.out);
   flags.choice("--metric", "what times are compared by: time, or speedup over the run's own reference (default: time)",
                options.metric, {"time", "speedup"});

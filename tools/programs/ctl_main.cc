@@ -17,7 +17,7 @@
 namespace {
 
 kq::Expected<kq::store::Verified> verify_at(const std::string& dir, const kq::tools::ReportProblem& report) {
-  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(dir, kq::store::OpenMode::read_only));
+  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(kq::tools::store_in(dir), kq::store::OpenMode::read_only));
   return kq::store::verify(*store, report);
 }
 

@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
       "that are missing. The exit code is 0 when a worker would run all jobs, 1 when some jobs could not run or would "
       "be less isolated, 3 when a worker would not start.");
   flags.choice("--devices", "devices that the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
-  flags.flag("--json", "print one JSON object", json);
+  flags.json("print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
 
   const std::string folder = kq::tools::program_folder();

@@ -51,6 +51,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.runs("names of the runs to write; with --since all runs if none is named", options.runs);
   flags.group("What is written");
   flags.option("--format", formats, "format of the output (default: csv)", options.format);
+  flags.short_formats(options.format, {"csv", "jsonl"});
   flags.option(
       "-o,--out", "PATH",
       "file to write, which appears whole or not at all; a folder for the formats with several files (default: "

@@ -27,7 +27,7 @@ int end(ExitCode code) {
 int version(int argc, char** argv) {
   bool json = false;
   kq::tools::Flags flags("kq-version", "Prints the versions of kq and of the packages that it was built with.");
-  flags.flag("--json", "print one JSON object", json);
+  flags.json("print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return end(*code);
   const auto rows = kq::tools::versions(kq::tools::process_environment);
   std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;

@@ -59,7 +59,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   std::vector<std::string> runs;
   flags.runs("name of the run (default: the boards of all runs)", runs);
   flags.group("What is printed");
-  flags.choice("--format", "format of the output (default: table)", options.format, {"table", "csv", "json"});
+  flags.format("format of the output (default: table)", options.format, {"table", "csv", "json"});
   flags.option("--by", "COLUMN",
                "print the best of each value of author, backend or tag.NAME, and the figures of each value",
                options.by);

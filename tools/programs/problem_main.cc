@@ -63,7 +63,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
                options.submitter, "KQ_SUBMITTER");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
-  flags.flag("--json", "print one JSON object for each file, on a line of its own", options.json);
+  flags.json("print one JSON object for each file, on a line of its own", options.json);
   if (const auto end = flags.parse(argc, argv)) return end;
   // --state names the folder of a broker that this program starts, so it wins over KQ_BROKER, but not over --broker.
   bool says_broker = false;

@@ -69,7 +69,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              options.side_by_side);
   flags.flag("--kernels", "print a row for each kernel that the GPU ran for a job", options.kernels);
   flags.flag("--source", "print only the sources of the job with the one LABEL", options.source_text);
-  flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
+  flags.json("print one JSON object with all columns of the rows", options.json);
   flags.group("Waiting");
   flags.flag("--wait", "wait until every job is finished", options.wait);
   flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",

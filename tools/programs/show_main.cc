@@ -45,7 +45,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.group("What is printed");
   flags.flag("--log", "print only what the submission printed", options.log);
   flags.flag("--source", "print only the source that is run, byte for byte", options.source);
-  flags.flag("--json", "print one JSON object with the row, the log and the files", options.json);
+  flags.json("print one JSON object with the row, the log and the files", options.json);
   flags.option("-o,--out", "DIR",
                "write the sources into this new folder, with a submissions.jsonl, which kq submit and kq sweep take",
                options.out);

@@ -109,7 +109,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.group("Waiting and output");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
   flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
-  flags.flag("--json", "print one JSON object on standard output", options.json);
+  flags.json("print one JSON object on standard output", options.json);
   flags.flag("-q,--quiet", "print the report and errors only, without progress", options.quiet);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   flags.examples(
