@@ -45,8 +45,9 @@ std::string wrapped(const std::string& text, std::size_t column, std::size_t ind
 class Layout final : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string name =
-        "  " + (is_positional ? option->get_name(true, false) : option->get_name(false, true) + value_text(*option));
+    const std::string value = value_text(*option);
+    const bool shows_value = !is_positional || value.find('|') != std::string::npos;
+    std::string name = "  " + option->get_name(is_positional, !is_positional) + (shows_value ? value : "");
     // CLI11 marks a negated flag so: "--no-audit{false}".
     if (const std::size_t mark = name.find("{false}"); mark != std::string::npos) name.erase(mark, 7);
     std::string description = option->get_description();

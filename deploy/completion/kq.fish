@@ -1,4 +1,5 @@
-# Completion of kq and its programs for fish. The words are those of --help: programs need no list here.
+# Completion of kq and its programs for fish. The words are those of --help: programs need no list here. The values of
+# an option or an argument are completed where --help lists them, as in "--format csv|jsonl".
 function __kq_help
     set -l words (commandline -opc)
     set -l asked $words[1]
@@ -15,7 +16,7 @@ function __kq_help
 end
 
 function __kq_options
-    __kq_help | string replace -rf '^  (?:-[a-zA-Z],)?(--[a-z][a-z-]*)(?: \S+)?(?:  +(.*))?$' '$1\t$2'
+    __kq_help | string replace -rf '^  (?:-[a-zA-Z],)?(--[a-z][a-z-]*)(?:,--[a-z-]+)*(?: \S+)?(?:  +(.*))?$' '$1\t$2'
 end
 
 function __kq_verbs
@@ -24,8 +25,19 @@ function __kq_verbs
     and printf '%s\n' $help | string replace -rf '^  ([a-z-]+) +(.*)$' '$1\t$2'
 end
 
+function __kq_values
+    set -l name '[A-Za-z]+'
+    set -l last (commandline -opc)[-1]
+    string match -qr '^--?[a-z][a-z-]*$' -- $last
+    and set name "(?:-\S*,)?$last(?:,\S*)?"
+    set -l values (__kq_help | string replace -rf "^  $name ([a-z0-9_-]+(?:\\|[a-z0-9_-]+)+)(?: .*)?\$" '$1')
+    set -q values[1]
+    and string split '|' -- $values[1]
+end
+
 for program in kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway \
     kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-top kq-up kq-worker
     complete -c $program -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__kq_options)'
     complete -c $program -n 'not string match -q -- "-*" (commandline -ct)' -a '(__kq_verbs)'
+    complete -c $program -n 'not string match -q -- "-*" (commandline -ct)' -a '(__kq_values)'
 end

@@ -162,10 +162,10 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   return apply_queue_options(raw, line.request);
 }
 
-// Returns the names of the input formats, as --input-format takes them.
+// Returns the names of the input formats, as --help lists values.
 std::string format_names() {
   std::string names;
-  for (const Format& format : formats()) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  for (const Format& format : formats()) names += (names.empty() ? "" : "|") + std::string(format.name);
   return names;
 }
 
@@ -182,12 +182,10 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
   app.add_option("--problems", raw.problems,
                  "where problems are found: a directory such as a KernelBench checkout, or a .jsonl of its data set")
       ->type_name("DIR");
-  app.add_option("--backend", raw.backend,
-                 "torch, triton, cuda, torch_cuda or multi_kernel; without it recognised by each file")
-      ->type_name("NAME");
-  app.add_option("--input-format", raw.input_format,
-                 "the format of every PATH: " + format_names() + "; without it each PATH is recognised")
-      ->type_name("NAME");
+  app.add_option("--backend", raw.backend, "what the kernels are written in; without it recognised by each file")
+      ->type_name("torch|triton|cuda|torch_cuda|multi_kernel");
+  app.add_option("--input-format", raw.input_format, "the format of every PATH; without it each PATH is recognised")
+      ->type_name(format_names());
   app.add_option("--author", raw.naming.author, kAuthorHelp)->type_name("NAME");
   app.add_option("--tag", raw.naming.tags, kTagHelp)->type_name("NAME=VALUE")->allow_extra_args(false);
   app.add_flag("--resume", line.request.options.subset.resume,
@@ -212,13 +210,13 @@ void add_judge_options(CLI::App& app, RawOptions& raw) {
 
 void add_place_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.option_defaults()->group("Where and when it runs");
-  app.add_option("--device", raw.device, "any, cpu or cuda")->type_name("KIND");
+  app.add_option("--device", raw.device, "kind of device that the jobs run on")->type_name("any|cpu|cuda");
   app.add_option("--gpu", raw.gpu, "run only on this GPU model, as workers name it")->type_name("MODEL");
   app.add_option("--require", raw.labels, "run only on workers with this label; may be repeated")
       ->type_name("LABEL")
       ->allow_extra_args(false);
-  app.add_option("--priority", raw.priority, "low, normal or high: which jobs run first; jobs that wait longer rise")
-      ->type_name("NAME");
+  app.add_option("--priority", raw.priority, "which jobs run first; jobs that wait longer rise")
+      ->type_name("low|normal|high");
   app.add_option("--not-before", raw.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now")
       ->type_name("WHEN");
   app.add_option("--deadline", raw.deadline,
@@ -254,8 +252,8 @@ void add_wait_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
       ->type_name("S");
   app.add_flag("--exit-zero", line.exit_zero, "exit 0 also when a kernel did not pass");
   app.add_flag("--json", line.json, "print one JSON object on standard output");
-  app.add_option("--progress", raw.progress, "progress on standard error: auto, json (one object per line) or none")
-      ->type_name("HOW");
+  app.add_option("--progress", raw.progress, "progress on standard error; json is one object per line")
+      ->type_name("auto|json|none");
   app.add_flag("-q,--quiet", line.quiet, "print errors only, without counts and progress");
 }
 

@@ -12,7 +12,7 @@ namespace kq::producer {
 
 struct JudgeOption {
   const char* flag;   // "--rtol"
-  const char* value;  // the placeholder of its value in --help; null: the option has no value
+  const char* value;  // its value in --help, a placeholder or words such as "a|b"; null: none
   const char* help;
   // Sets the option. Of an option without a value `text` is empty. Fails with a sentence that goes behind the flag.
   Expected<void> (*apply)(const std::string& text, InputOptions& options);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
 
 namespace kq::producer {
 namespace {
@@ -24,6 +26,19 @@ TEST(JudgeOptions, without_any_nothing_is_overridden) {
   const auto options = applied({});
   ASSERT_TRUE(options);
   EXPECT_FALSE(options->rtol || options->baseline || options->workloads || options->truth_rms || options->no_truth);
+}
+
+TEST(JudgeOptions, each_word_that_help_lists_is_valid) {
+  for (const JudgeOption& option : judge_options()) {
+    const std::string list = option.value == nullptr ? "" : option.value;
+    if (list.find('|') == std::string::npos) continue;
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find('|', begin), list.size());
+      const std::string word = list.substr(begin, end - begin);
+      EXPECT_TRUE(applied({{option.flag, word}})) << option.flag << ' ' << word;
+      begin = end + 1;
+    }
+  }
 }
 
 TEST(JudgeOptions, each_option_is_set) {

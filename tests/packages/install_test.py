@@ -35,20 +35,24 @@ class Install(unittest.TestCase):
         place = f"PATH={tree / 'bin'}:{os.environ['PATH']}"
         if fish := shutil.which("fish"):
             file = tree / "share/fish/vendor_completions.d/kq.fish"
-            script = f"source {file}; complete -C 'kq-submit --ru'; complete -C 'kq su'"
+            typed = ("kq-submit --ru", "kq su", "kq-dump r --format ")
+            script = "; ".join([f"source {file}", *(f"complete -C '{words}'" for words in typed)])
             offered = self.run_ok("env", place, fish, "--no-config", "-c", script)
             self.assertIn("--run\tname of the run", offered)
             self.assertIn("submit\tsend kernels to a broker", offered)
+            self.assertIn("\nflashinfer-trace\n", offered)
         if zsh := shutil.which("zsh"):
             # The functions of zsh's completion are replaced by ones that print what they are given.
             script = """
               compdef() { :; }; _describe() { print -rl -- ${(P)2}; }; _files() { print files; }
               source $1; words=(kq-submit --ru); CURRENT=2; _kq; words=(kq su); _kq
+              words=(kq-dump r --format ''); CURRENT=4; _kq
             """
             file = tree / "share/zsh/vendor-completions/_kq"
             offered = self.run_ok("env", place, zsh, "-f", "-c", script, "zsh", file)
             self.assertIn("--run:name of the run", offered)
             self.assertIn("submit:send kernels to a broker", offered)
+            self.assertIn("\nflashinfer-trace\n", offered)
 
     def test_a_moved_tree_sweeps_and_checks(self) -> None:
         self.run_ok("cmake", "--install", BUILD, "--prefix", self.folder / "first", "--strip")
@@ -59,7 +63,14 @@ class Install(unittest.TestCase):
         self.assertEqual(self.run_ok(tree / "bin/kq", "check", kernel), "")
         words = ["sweep", kernel, "--problem", example / "problems/relu.py", "--run", "first"]
         self.assertIn("right_fast_torch", self.run_ok(tree / "bin/kq", *words, "--state", self.folder / "state"))
-        for typed, words in (("kq su", "submit"), ("kq ctl keygen --ro", "--role"), ("kq-submit --ru", "--run")):
+        for typed, words in (
+            ("kq su", "submit"),
+            ("kq ctl keygen --ro", "--role"),
+            ("kq-submit --ru", "--run"),
+            ("kq ctl keygen --role ad", "admin"),
+            ("kq dump r --format = jsonl", "jsonl"),
+            ("kq plot r tim", "times"),
+        ):
             self.assertEqual(self.completed(tree, typed), words)
         self.check_other_shells(tree)
         client = ["-c", "import kq; print(kq.__version__)"]
