@@ -74,7 +74,8 @@ class ReportsPage(kq.EndToEndTest):
         mistakes = {
             ("report", "nosuch", "--store", store): (5, "there is no run 'nosuch'"),
             ("plot", "bench", "pie", "--store", store, "-o", "x.svg"): (2, "known are verdicts, fast-p"),
-            ("plot", "bench", "times", "--store", store): (2, "-o FILE is needed"),
+            ("plot", "bench", "times", "--store", store, "-o", "x.txt"): (2, "must end in .svg, .png or .json"),
+            ("plot", "bench", "--store", store): (2, "a kind of plot is required beside the run: verdicts"),
             ("compare", "bench", "--store", store): (2, "name at least two runs"),
             ("compare", "bench", "bench", "--alpha", "x", "--store", store): (
                 2,

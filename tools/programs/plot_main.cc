@@ -1,6 +1,8 @@
 // kq-plot: draws one plot of a run as SVG or PNG, or writes its specification in Vega-Lite.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,14 +40,16 @@ struct Options {
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-  std::string kinds;
-  for (const std::string_view kind : kq::tools::plot_kinds()) kinds += (kinds.empty() ? "" : ", ") + std::string(kind);
+  std::vector<std::string> kinds;
+  for (const std::string_view kind : kq::tools::plot_kinds()) kinds.emplace_back(kind);
   kq::tools::Flags flags(kProgram,
                          "Draws one plot of a run, as the report shows it. SVG and PNG need the Python package "
                          "vl-convert-python.");
   flags.argument("run", "name of the run", options.run);
-  flags.argument("kind", "what to draw: " + kinds, options.kind);
-  flags.option("-o,--out", "FILE", "file to write: NAME.svg, NAME.png, or NAME.json for the specification in Vega-Lite",
+  flags.optional_argument("kind", "what to draw", options.kind, kinds);
+  flags.option("-o,--out", "FILE",
+               "file to write: NAME.svg, NAME.png, or NAME.json for the specification in Vega-Lite (default: "
+               "run-kind.svg)",
                options.out);
   flags.option("--problem", "NAME", "samples: the problem whose kernels are drawn (default: the first)",
                options.problem);
@@ -61,14 +65,23 @@ Expected<void> check(const Options& options) {
     is_known = is_known || kind == options.kind;
     kinds += (kinds.empty() ? "" : ", ") + std::string(kind);
   }
+  if (options.kind.empty()) return kq::bad_input("a kind of plot is required beside the run: " + kinds);
   if (!is_known)
     return kq::bad_input("there is no plot '" + kq::tools::printable(options.kind) + "'; known are " + kinds);
   const std::string end = fs::path(options.out).extension().string();
-  if (end != ".svg" && end != ".png" && end != ".json")
-    return kq::bad_input("-o FILE is needed, and FILE ends in .svg, .png or .json");
+  if (!options.out.empty() && end != ".svg" && end != ".png" && end != ".json")
+    return kq::bad_input("the FILE of -o must end in .svg, .png or .json, got '" + kq::tools::printable(options.out) +
+                         "'");
   if (!options.problem.empty() && options.kind != "samples")
     return kq::bad_input("--problem goes with the plot samples");
   return {};
+}
+
+// Returns the file in the current folder that is written without -o. A run may have slashes in its name.
+std::string default_file(const Options& options) {
+  std::string name = options.run + "-" + options.kind + ".svg";
+  std::ranges::replace(name, '/', '-');
+  return name.starts_with('.') || name.starts_with('-') ? "run" + name : name;
 }
 
 Expected<std::string> values_of(const Options& options, const kq::tools::PlotBuilder& builder,
@@ -158,7 +171,10 @@ Expected<void> work(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  const bool is_named = !options.out.empty();
+  if (!is_named) options.out = default_file(options);
   const auto done = work(options);
+  if (done && !is_named) std::cerr << kProgram << ": wrote " << kq::tools::printable(options.out) << '\n';
   return done ? static_cast<int>(ExitCode::ok) : report_error(kProgram, done.error());
 }
 
