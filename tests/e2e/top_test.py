@@ -173,7 +173,7 @@ class Top(GatewayTest):
             terminal.wait_for("monday")
             self.running_broker.kill()
             self.running_broker.wait(30)
-            terminal.wait_for("the broker does not answer since")
+            terminal.wait_for("the broker has not answered for")
             terminal.press("s")  # keys are answered meanwhile
             terminal.wait_for("name")
             with self.broker(), self.light_worker():
@@ -193,7 +193,7 @@ class Top(GatewayTest):
     def test_q_is_answered_while_no_broker_was_ever_there(self) -> None:
         self.running_broker.kill()
         with self.top() as terminal:
-            terminal.wait_for("the broker does not answer since")
+            terminal.wait_for("the broker has not answered for")
             terminal.press("q")
             self.assertEqual(terminal.wait(), 0)
             self.assert_restored(terminal)

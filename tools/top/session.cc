@@ -119,7 +119,7 @@ std::vector<Line> Session::head(const Snapshot& snapshot) const {
   if (is_paused_) title.push_back({"  paused", Colour::yellow});
   std::vector<Line> lines{cut_line(std::move(title), options_.width)};
   if (snapshot.silent_ms > 0) {
-    lines.push_back({{"the broker does not answer since " + age_text(snapshot.silent_ms), Colour::red}});
+    lines.push_back({{"the broker has not answered for " + age_text(snapshot.silent_ms), Colour::red}});
   } else if (snapshot.error) {
     lines.push_back({{printable(snapshot.error->message), Colour::red}});
   }

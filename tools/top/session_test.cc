@@ -106,7 +106,7 @@ TEST_F(SessionTest, every_size_of_a_screen_is_filled_and_not_exceeded) {
 
 TEST_F(SessionTest, an_outage_is_shown_above_the_last_facts) {
   snapshot_.silent_ms = 12'000;
-  EXPECT_THAT(screen(), HasSubstr("the broker does not answer since 12 s\n"));
+  EXPECT_THAT(screen(), HasSubstr("the broker has not answered for 12 s\n"));
   EXPECT_THAT(screen(), HasSubstr("gpu-2"));
   snapshot_ = {};
   EXPECT_THAT(screen(), HasSubstr("the broker is asked for the first time"));
