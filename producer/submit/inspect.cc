@@ -90,6 +90,7 @@ class FirstPass {
               " go into one call");
     }
     refuse_same_labels();
+    join_equal_mistakes();
     std::sort(bad_.begin(), bad_.end());
     bad_.erase(std::unique(bad_.begin(), bad_.end()), bad_.end());
     inspected_.left_out_count += bad_.size();
@@ -104,6 +105,13 @@ class FirstPass {
       return;
     ++inspected_.mistake_count;
     if (inspected_.mistakes.size() < kMistakesKept) inspected_.mistakes.push_back(std::move(sentence));
+  }
+
+  // Joins the sentences that say the same of several files, such as of each kernel of a folder without a problem.
+  void join_equal_mistakes() {
+    const std::size_t kept = inspected_.mistakes.size();
+    inspected_.mistakes = joined_mistakes(inspected_.mistakes);
+    inspected_.mistake_count -= kept - inspected_.mistakes.size();
   }
 
   void check(std::uint32_t ordinal, const Candidate& candidate) {
@@ -184,6 +192,34 @@ Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::
 }
 
 }  // namespace
+
+std::vector<std::string> joined_mistakes(const std::vector<std::string>& mistakes) {
+  constexpr std::string_view kColon = ": ";
+  std::map<std::string_view, std::vector<std::string_view>> places_of;  // by what is said
+  for (const std::string_view one : mistakes) {
+    const std::size_t colon = one.find(kColon);
+    if (colon != std::string_view::npos) places_of[one.substr(colon)].push_back(one.substr(0, colon));
+  }
+  std::vector<std::string> joined;
+  for (const std::string& one : mistakes) {
+    const std::size_t colon = one.find(kColon);
+    const auto found =
+        colon == std::string::npos ? places_of.end() : places_of.find(std::string_view(one).substr(colon));
+    if (found == places_of.end()) {
+      joined.push_back(one);
+      continue;
+    }
+    const std::vector<std::string_view>& places = found->second;
+    if (places.front().data() != one.data()) continue;  // its first sentence names all places
+    std::string text;
+    const std::size_t shown = places.size() <= kPlacesShown + 1 ? places.size() : kPlacesShown;
+    for (std::size_t i = 0; i < shown; ++i)
+      text += (i == 0 ? "" : i + 1 == places.size() ? " and " : ", ") + std::string(places[i]);
+    if (shown < places.size()) text += " and " + std::to_string(places.size() - shown) + " more";
+    joined.push_back(text + one.substr(colon));
+  }
+  return joined;
+}
 
 Inspected inspect(const SubmitRequest& request) {
   Inspected inspected;

@@ -47,12 +47,17 @@ struct RecognisedInput {
 
 struct Inspected {
   JobSource source;                   // the valid jobs
-  std::vector<std::string> mistakes;  // one sentence for each of the first kMistakesKept mistakes
-  std::size_t mistake_count = 0;
-  std::size_t left_out_count = 0;  // kernels that are no jobs because of a mistake
-  std::vector<std::string> notes;  // what was left out on purpose
+  std::vector<std::string> mistakes;  // sentences for the first kMistakesKept mistakes, joined by joined_mistakes()
+  std::size_t mistake_count = 0;      // these sentences, and the mistakes that are not kept
+  std::size_t left_out_count = 0;     // kernels that are no jobs because of a mistake
+  std::vector<std::string> notes;     // what was left out on purpose
   std::vector<RecognisedInput> recognised;
 };
+// Joins the sentences "PLACE: TEXT" that differ in their places only: "a.py, b.py, c.py and 7 more: TEXT". The others
+// stay as they are, in their order.
+inline constexpr std::size_t kPlacesShown = 3;
+std::vector<std::string> joined_mistakes(const std::vector<std::string>& mistakes);
+
 // Reads and validates all inputs. It needs no broker.
 Inspected inspect(const SubmitRequest& request);
 

@@ -115,10 +115,18 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(len(self.refused("scale.cu", "--problem", "problem.py")), 4)
 
     def test_many_mistakes_are_counted(self) -> None:
-        self.write("submissions.jsonl", "{}\n" * 30)
+        self.write("submissions.jsonl", "".join(f'{{"label": "a{i}", "backend": "b{i}"}}\n' for i in range(30)))
         sentences = self.refused(".")
         self.assertEqual(len(sentences), 22)
-        self.assertEqual(sentences[20:], ["and 40 more", "nothing was sent"])
+        self.assertRegex(sentences[20], "^and [0-9]+ more$")
+        self.assertEqual(sentences[21], "nothing was sent")
+
+    def test_what_is_wrong_with_many_files_is_said_once(self) -> None:
+        for i in range(5):
+            self.write(f"k{i}.py", KERNEL)
+        sentences = self.refused("k0.py", "k1.py", "k2.py", "k3.py", "k4.py")
+        self.assertEqual(len(sentences), 2)
+        self.assertRegex(sentences[0], "^k0.py, k1.py, k2.py and 2 more: which problem does it solve[?]")
 
     def test_wrong_command_lines(self) -> None:
         self.write("add.py", KERNEL)
