@@ -22,5 +22,15 @@ TEST(CrashPlace, is_empty_where_the_log_does_not_tell) {
   EXPECT_EQ(crash_place("Fatal Python error: Bus error", kFiles), "");
 }
 
+TEST(MessagePlace, is_the_place_of_the_submission_at_the_end_of_the_message) {
+  EXPECT_EQ(message_place("TypeError: no (new) value (new.py:12)", kFiles), "new.py:12");
+  EXPECT_EQ(message_place("TypeError: (other.py:12)", kFiles), "");
+  EXPECT_EQ(message_place("TypeError: (new.py:12) is gone", kFiles), "");
+  EXPECT_EQ(message_place("TypeError: (new.py)", kFiles), "");
+  EXPECT_EQ(message_place("TypeError: (new.py:)", kFiles), "");
+  EXPECT_EQ(message_place("", kFiles), "");
+  EXPECT_EQ(message_place("TypeError (k.py:3)", {{.name = "sub/k.py", .hash = {}}}), "k.py:3");
+}
+
 }  // namespace
 }  // namespace kq::worker

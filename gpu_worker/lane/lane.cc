@@ -267,9 +267,11 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::st
   }
   Report& report = attempt->report;
   KQ_TRY(check_foreign_processes(*report.verdict, attempt->conditions));
-  if (Ended* ended = std::get_if<Ended>(&*report.verdict);
-      ended != nullptr && ended->name == VerdictName::crashed && ended->evidence.place.empty())
-    ended->evidence.place = crash_place(attempt->log, lease.submission.files);
+  if (Ended* ended = std::get_if<Ended>(&*report.verdict); ended != nullptr && ended->evidence.place.empty()) {
+    ended->evidence.place = message_place(ended->evidence.message, lease.submission.files);
+    if (ended->name == VerdictName::crashed && ended->evidence.place.empty())
+      ended->evidence.place = crash_place(attempt->log, lease.submission.files);
+  }
   std::optional<KernelsRan> ran;
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) ran = audit(lease, *attempt);
 

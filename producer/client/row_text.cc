@@ -91,9 +91,8 @@ std::string evidence_text(const RunRow& row) {
   std::string text = printable(row.entry.submission.label) + ": " + printable(outcome_text(row));
   const Evidence* evidence = row.result ? evidence_of(row.result->verdict) : nullptr;
   if (evidence == nullptr) return text + '\n';
-  // Many compilers and interpreters begin their messages with the place.
-  if (!evidence->place.empty() && !evidence->message.starts_with(evidence->place + ":"))
-    text += ": " + printable(evidence->place);
+  // Many messages of compilers and interpreters name the place.
+  if (evidence->message.find(evidence->place) == std::string::npos) text += ": " + printable(evidence->place);
   if (!evidence->rule.empty()) text += ": rule " + printable(evidence->rule);
   if (!evidence->message.empty()) text += ": " + indented(evidence->message);
   text += '\n';

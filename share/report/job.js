@@ -74,7 +74,7 @@ const kqJob = (() => {
   const number = (value) => (typeof value === "number" ? kq.digits(value, 6) : String(value));
   function why(details) {
     const parts = [];
-    if (details.message) parts.push(make("pre", { class: "message" }, (details.place && !details.message.startsWith(details.place) ? details.place + ": " : "") + details.message));
+    if (details.message) parts.push(make("pre", { class: "message" }, (details.place && !details.message.includes(details.place) ? details.place + ": " : "") + details.message));
     if (details.rule) parts.push(make("p", {}, "Rule of the guard: ", make("code", {}, details.rule)));
     if (details.hint) parts.push(make("p", { class: "hint" }, details.hint));
     if (details.expected_form) parts.push(make("p", {}, "Expected " + details.expected_form + ", got " + details.got_form + "."));

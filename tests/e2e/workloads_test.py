@@ -144,6 +144,14 @@ class Workloads(kq.SubmitTest):
         [job] = self.rows(self.submit(problem.replace("0.9", "0.99"), some), "job")
         self.assertEqual(job["verdict"], "wrong_answer")
 
+    def test_an_exception_has_its_line_as_place(self) -> None:
+        raising = NEW + "return torch.no_such(x)\n"
+        problem = RELU + "\n\ndef get_inputs():\n    return [torch.randn(100)]\n"
+        [job] = self.rows(self.submit(problem, raising), "job")
+        self.assertEqual(job["verdict"], "runtime_error", job["message"])
+        self.assertRegex(job["place"], f"^.*[.]py:{raising.count(chr(10))}$")
+        self.assertTrue(job["message"].endswith(f"({job['place']})"), job["message"])
+
     def test_a_forbidden_call_is_rejected_with_its_line(self) -> None:
         problem = SIZED + 'FORBIDDEN = ["torch.nn.Linear", "aten::addmm"]\n'
         [job] = self.rows(self.submit(problem, SAME_LINEAR), "job")
