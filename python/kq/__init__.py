@@ -25,7 +25,7 @@ from kq.calls.batch import PendingJob
 from kq.calls.progress import Tally
 from kq.client import Batch, Client, reward
 from kq.completion import first_code_block
-from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
+from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError, NotFound
 from kq.evaluation import Evaluation, Reward
 from kq.evaluator import KernelGuide, LocalKernelEvaluatorWrapper
 from kq.kernelbench import KernelExecResult, score
@@ -109,6 +109,7 @@ __all__ = [
     "LocalKernelEvaluatorWrapper",
     "Measurement",
     "Mismatch",
+    "NotFound",
     "PendingJob",
     "Precision",
     "Problem",

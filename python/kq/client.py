@@ -163,7 +163,7 @@ class Client:
     def results(self, run: str, with_samples: bool = False) -> Rows:
         """Returns the rows of a run in label order. Unfinished jobs have no result.
 
-        Raises BadInput for an unknown run.
+        Raises NotFound for an unknown run.
         """
         return Rows(operations.known(run, self._run(operations.results(run, with_samples))))
 

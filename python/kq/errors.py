@@ -22,6 +22,10 @@ class BadSource(BadInput):
     """The text of a kernel cannot be a source, because it is empty, too long, or holds NUL bytes. Its reward is 0."""
 
 
+class NotFound(BadInput):
+    """There is nothing with this name, such as no run. The programs of kq end with the exit code 5."""
+
+
 class BrokerUnreachable(Error):
     """The broker did not answer in time, or its answer is not of this protocol version. The call may be repeated."""
 
@@ -39,13 +43,13 @@ class InfraError(Error):
 
 
 def exit_code_of(program: str, work: Callable[[], int]) -> int:
-    """Runs the work of a program. Returns its exit code, or that of kq's programs for the error that it raises: 2 for
-    bad input, 3 for another error, which is printed, and 130 for an interrupt.
+    """Runs the work of a program. Returns its exit code, or that of kq's programs for the error that it raises: 5 for
+    a name that is not found, 2 for other bad input, 3 for another error, which is printed, and 130 for an interrupt.
     """
     try:
         return work()
     except Error as error:
         print(f"{program}: {error}", file=sys.stderr)
-        return 2 if isinstance(error, BadInput) else 3
+        return 5 if isinstance(error, NotFound) else 2 if isinstance(error, BadInput) else 3
     except KeyboardInterrupt:
         return 130

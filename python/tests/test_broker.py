@@ -50,10 +50,11 @@ def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealB
     assert [row.job.seq for row in rows] == [ack.seq for ack in acks]
     assert all(row.result is None and row.verdict is None for row in rows)
     assert client.leaderboard() == []
-    with pytest.raises(kq.BadInput, match="there is no run 'wednesday'"):
+    with pytest.raises(kq.NotFound, match="there is no run 'wednesday'"):
         client.results("wednesday")
     status = client.status()
     assert (status.version, status.queued, status.leased, status.workers) == (kq.__version__, 300, 0, [])
+    assert str(status) == f"kq {kq.__version__}: 300 queued, 0 leased; workers: none"
 
 
 def test_wait_for_a_job_that_no_worker_can_run_gives_up(connect: Connect, broker: RealBroker) -> None:

@@ -166,3 +166,16 @@ def test_the_broker_of_a_running_kq_up_is_found_and_named(folder: Path, url: str
         assert kq.AsyncClient().url == url
         with kq.Client() as client, pytest.raises(kq.BrokerUnreachable, match=f"which kq up .* runs in {folder}/kq"):
             client.status()
+
+
+def test_a_status_is_printed_as_a_sentence_and_not_as_its_structure() -> None:
+    gpu = kq.DeviceInfo(kq.DeviceKind.CUDA, "NVIDIA H100")
+    workers = [
+        kq.WorkerStatus("n1", devices=[gpu, gpu], running=2),
+        kq.WorkerStatus("n2", devices=[kq.DeviceInfo(kq.DeviceKind.CPU)], draining=True),
+        kq.WorkerStatus("b1", builds_for=[gpu]),
+    ]
+    assert str(BrokerReply("1", queued=3, leased=2, workers=workers)) == (
+        "kq 1: 3 queued, 2 leased; workers: n1 (NVIDIA H100, NVIDIA H100, 2 running), n2 (cpu, idle, draining), "
+        "b1 (only builds, idle)"
+    )

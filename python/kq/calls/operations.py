@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
 
-from kq.errors import BadInput, BrokerUnreachable, GaveUp
+from kq.errors import BadInput, BrokerUnreachable, GaveUp, NotFound
 from kq.records.jobs import JobState, LeaderboardRow, RunRow
 from kq.records.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX, SUBMIT_BYTES_MAX
 from kq.records.submission import Submission
@@ -242,9 +242,9 @@ def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
 
 
 def known(run: str, rows: list[RunRow]) -> list[RunRow]:
-    """Returns the rows; raises BadInput if there are none, because a run has at least one row."""
+    """Returns the rows; raises NotFound if there are none, because a run has at least one row."""
     if not rows:
-        raise BadInput(f"there is no run {run!r}; kq ctl runs lists the runs of the broker")
+        raise NotFound(f"there is no run {run!r}; kq ctl runs lists the runs of the broker")
     return rows
 
 

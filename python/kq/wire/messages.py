@@ -178,6 +178,11 @@ class WorkerStatus:
     building: int = 0  # builds in progress
     build_started_ms: int = 0  # when the longest of them began, Unix time; 0: no build runs
 
+    def __str__(self) -> str:
+        devices = [one.model or one.kind.value for one in self.devices] or ["only builds"]
+        state = "idle" if self.running == 0 else f"{self.running} running"
+        return f"{self.worker} ({', '.join([*devices, state, *(['draining'] if self.draining else [])])})"
+
 
 @dataclass(frozen=True)
 class BrokerReply:
@@ -188,6 +193,10 @@ class BrokerReply:
     leased: int = 0
     workers: list[WorkerStatus] = field(default_factory=list)
     has_keys: bool = False  # without keys every client may read every source and change every run
+
+    def __str__(self) -> str:
+        workers = ", ".join(map(str, self.workers)) or "none"
+        return f"kq {self.version}: {self.queued} queued, {self.leased} leased; workers: {workers}"
 
 
 @dataclass(frozen=True)
