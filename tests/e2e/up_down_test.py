@@ -75,8 +75,7 @@ class UpDown(kq.EndToEndTest):
         finally:
             stopped = self.down()
         self.assertIn(
-            "; 4 jobs wait: what is unfinished is kept and goes on with the next "
-            f"kq up --state {self.state}\n",
+            f"; 4 jobs wait: what is unfinished is kept and goes on with the next kq up --state {self.state}\n",
             stopped.stderr,
         )
         self.assert_end(self.up("-d"), 0)

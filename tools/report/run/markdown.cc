@@ -1,6 +1,7 @@
 #include "tools/report/run/markdown.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
@@ -40,13 +41,23 @@ std::string board(const RunSummary& summary) {
 }  // namespace
 
 std::string markdown_text(std::string_view text) {
-  constexpr std::string_view special = "\\`*_{}[]<>()#+-!|~&@:";
+  const std::string plain = printable(text);
+  const auto is_at = [&](std::size_t i, auto is) {
+    return i < plain.size() && is(static_cast<unsigned char>(plain[i]));
+  };
+  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
   std::string escaped;
-  for (const char c : printable(text)) {
-    if (special.find(c) != std::string_view::npos) {
-      // An entity has no meaning left. A backslash would not keep @ from notifying a user, or : from making a link.
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const char c = plain[i];
+    // An underscore within a word is no emphasis, and a # is a reference before a number only.
+    const bool is_inside = c == '_' && i > 0 && is_at(i - 1, is_word) && is_at(i + 1, is_word);
+    const bool is_reference = c == '#' && is_at(i + 1, [](unsigned char next) { return std::isdigit(next) != 0; });
+    const bool is_link = c == ':' && is_at(i + 1, [](unsigned char next) { return next == '/'; });
+    if (c == '<' || c == '>' || c == '&' || c == '@' || is_reference || is_link) {
+      // A backslash would not keep @ from notifying a user, or : from making a link.
       escaped += "&#" + std::to_string(static_cast<int>(c)) + ";";
     } else {
+      if (std::string_view("\\`*[]|~").find(c) != std::string_view::npos || (c == '_' && !is_inside)) escaped += '\\';
       escaped += c;
     }
   }
@@ -58,7 +69,7 @@ std::optional<MarkdownFailure> markdown_failure(const RunRow& row) {
   const Evidence* evidence = evidence_of(row.result->verdict);
   std::string message;
   if (evidence != nullptr) {
-    message = evidence->place.empty() ? "" : evidence->place + ": ";
+    if (evidence->message.find(evidence->place) == std::string::npos) message = evidence->place + ": ";
     message += valid_utf8(
         std::string_view(evidence->message).substr(0, std::min(evidence->message.find('\n'), kMessageBytesMax)));
   }
