@@ -35,9 +35,10 @@ std::uint64_t largest_small(std::span<const Layout> layouts) {
 }
 
 Evidence changed_form() {
-  return evidence(Stage::judge, {},
-                  "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed "
-                  "again");
+  return evidence(
+      Stage::judge, {},
+      "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed "
+      "again");
 }
 
 // Replaces the outcome of the same workload, or appends it.

@@ -65,11 +65,12 @@ TEST(AttemptWorkloads, a_model_that_has_another_form_when_it_is_constructed_agai
   int loads = 0;
   const Report report = fixture.run({}, with_workloads({"a", "b"}, [&](FakeTurn& turn, std::uint32_t workload) {
                                       if (workload == 1 && ++loads == 2)
-                                        turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});
+                                        turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {9});
                                     }));
-  EXPECT_EQ(outcome_text(report), "problem_invalid at judge");
-  EXPECT_EQ(evidence_in(report).message,
-            "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed again");
+  ASSERT_EQ(outcome_text(report), "problem_invalid at judge");
+  EXPECT_EQ(
+      evidence_in(report).message,
+      "the reference has inputs, outputs or weights of another shape or dtype when its model is constructed again");
 }
 
 TEST(AttemptWorkloads, every_workload_is_checked_before_any_is_timed) {

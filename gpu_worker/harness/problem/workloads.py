@@ -41,8 +41,8 @@ class Workload:
 
 @functools.lru_cache(maxsize=1)
 def workloads_of(module: ModuleType, file: str) -> list[Workload]:
-    """Returns the workloads that a problem file defines. Raises Failed with a sentence about the file. The list is kept,
-    because each workload of a job is loaded several times.
+    """Returns the workloads that a problem file defines. Raises Failed with a sentence about the file. The list is
+    kept, because each workload of a job is loaded several times.
     """
     get_init_inputs = getattr(module, "get_init_inputs", list)
     if hasattr(module, "WORKLOADS"):
