@@ -237,19 +237,22 @@ Step<Measurement> Judge::measure(const Plan& plan, SubmissionSide& submission, c
   const double reference_ns = sampling_ == Sampling::alike
                                   ? published_time(references, times.reference.events_ns, drift_ns).median_ns
                                   : reference_median_ns(references, times.reference.events_ns);
-  const auto known = [](double noise_ns) { return std::isfinite(noise_ns) ? noise_ns : 0; };
-  return Measurement{
-      .method = "attested",
-      .submission = statistics_of(report.samples.submission_ns, published.median_ns),
-      .reference = statistics_of(references, reference_ns),
-      .overhead_ns = overhead_ns,
-      .drift_ns = drift_ns,
-      .attested_ns = published.judge_ns,
-      .event_ns = published.event_ns,
-      .burst_ns = burst_ns,
-      .noise_ns = known(published.noise_ns),
-      .reference_noise_ns = known(published_noise_ns(references, times.reference.events_ns, reference_ns)),
-      .busy_tasks = times.busy_tasks};
+  const double process_noise_share = sampling_ == Sampling::alike ? kProcessNoiseShare : 0;
+  const auto known = [&](double noise_ns, double median_ns) {
+    return std::isfinite(noise_ns) ? std::max(noise_ns, process_noise_share * median_ns) : 0;
+  };
+  return Measurement{.method = "attested",
+                     .submission = statistics_of(report.samples.submission_ns, published.median_ns),
+                     .reference = statistics_of(references, reference_ns),
+                     .overhead_ns = overhead_ns,
+                     .drift_ns = drift_ns,
+                     .attested_ns = published.judge_ns,
+                     .event_ns = published.event_ns,
+                     .burst_ns = burst_ns,
+                     .noise_ns = known(published.noise_ns, published.median_ns),
+                     .reference_noise_ns =
+                         known(published_noise_ns(references, times.reference.events_ns, reference_ns), reference_ns),
+                     .busy_tasks = times.busy_tasks};
 }
 
 bool Judge::is_noisy(const TimedTrials& times, std::int64_t waited_us, std::int64_t trials_us) const {

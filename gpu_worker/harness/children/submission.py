@@ -81,20 +81,21 @@ class Submission(CommandHandler):
         model = self.model if self.watched_calls == 0 else self.watched_model
         with torch.no_grad():
             try:
-                with self.what_runs():
-                    outputs = self.tensors_of(model(*inputs))  # a name for the result would keep the outputs
+                # The reference makes its calls as in the last branch; what the harness adds here is in the time.
+                if self.page.is_watched:
+                    with self.what_runs():
+                        outputs = self.tensors_of(model(*inputs))  # a name for the result would keep the outputs
+                else:
+                    outputs = self.tensors_of(model(*inputs))
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)
 
     @contextlib.contextmanager
     def what_runs(self) -> Iterator[None]:
-        """Finds out what the call runs where the judge says that the call is watched: the kernels, by CUPTI, and the
-        forbidden operators. Such a call is checked like any other, and never timed.
+        """Finds out what a watched call runs: the kernels, by CUPTI, and the forbidden operators. Such a call is checked
+        like any other, and never timed.
         """
-        if not self.page.is_watched:
-            yield
-            return
         with contextlib.ExitStack() as stack:
             if self.job.audit:
                 self._runtime.audit_begin_watch()

@@ -444,7 +444,13 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
-  auto prepare = [&] { return device_.copy(window(), region.begin, input_memory(), 0, region.bytes()); };
+  auto prepare = [&]() -> Expected<void> {
+    // Without a GPU the judge's writes change how fast the child's memory is, so both sides' windows are written alike.
+    if (child_->process() != nullptr) {
+      KQ_TRY(device_.fill(window(), layout_.outputs.begin, layout_.outputs.bytes(), 0));
+    }
+    return device_.copy(window(), region.begin, input_memory(), 0, region.bytes());
+  };
   auto take = [&](const Answered& answered) {
     const OutputSource from{.window = window(), .arena = arena_, .process = child_->process()};
     return take_outputs(device_, layout_, from, answered.tables.outputs, to);

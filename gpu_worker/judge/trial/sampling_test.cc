@@ -74,6 +74,17 @@ TEST(SamplingAlike, a_child_that_is_never_steady_gets_a_limited_number_of_warm_t
   EXPECT_LE(calls, 2 + 1 + kTimed + kTimed / kTimedPerDecoy + 1 + kSteadyTrialsMax);
 }
 
+TEST(SamplingAlike, a_time_has_the_noise_of_other_processes) {
+  JudgeFixture fixture;
+  fixture.use(Sampling::alike);
+  fixture.plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimed};
+  const Report report = fixture.run();
+  ASSERT_EQ(outcome_text(report), "passed");
+  const Measurement& measured = *measurement_of(*report.verdict);
+  EXPECT_GE(measured.noise_ns, kProcessNoiseShare * measured.submission.median_ns);
+  EXPECT_GE(measured.reference_noise_ns, kProcessNoiseShare * measured.reference.median_ns);
+}
+
 TEST(SamplingAlike, without_timed_trials_there_are_no_further_warm_trials) {
   JudgeFixture fixture;
   fixture.use(Sampling::alike);
