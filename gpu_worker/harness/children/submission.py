@@ -93,8 +93,8 @@ class Submission(CommandHandler):
 
     @contextlib.contextmanager
     def what_runs(self) -> Iterator[None]:
-        """Finds out what a watched call runs: the kernels, by CUPTI, and the forbidden operators. Such a call is checked
-        like any other, and never timed.
+        """Finds out what a watched call runs: the kernels, by CUPTI, and the forbidden operators. Such a call is
+        checked like any other, and never timed.
         """
         with contextlib.ExitStack() as stack:
             if self.job.audit:
