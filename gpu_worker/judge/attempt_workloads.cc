@@ -87,8 +87,8 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
       if (submission) {
         KQ_TRY(submission->change_workload(part));
       } else {
-        KQ_TRY_VALUE(submission,
-                     SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_, layouts));
+        KQ_TRY_VALUE(submission, SubmissionSide::open(device_, std::exchange(channel, {}), exits_, wait_mode_, plan,
+                                                      *reference_, layouts));
       }
       auto verdict = judge_workload(part, seed, workload, &among, *submission, preparing, report);
       if (!verdict && std::holds_alternative<Error>(verdict.error())) return verdict;

@@ -83,7 +83,9 @@ Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
   const bool is_same_layout = window_.memory && fits(layout_, layout.tables);
   const bool needs_window = !is_same_layout && !has_room_for(layout);
-  if (!is_same_layout) {
+  if (is_same_layout) {
+    layout_.tables = std::move(layout.tables);  // whose names and tolerances may be others
+  } else {
     repeated_outputs_.reset();
     trials_.clear();
     layout_ = std::move(layout);
@@ -94,7 +96,6 @@ Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
     KQ_TRY(trials_.lay_out(layout_));
     child_->write_slots(static_cast<std::uint32_t>(slots_), layout_.bytes(), 0);
   }
-  if (is_same_layout) layout_.tables = std::move(layout.tables);  // whose names and tolerances may be others
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
   child_->write_states(layout_.tables.states);
