@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.remote.webelement import WebElement
@@ -108,7 +109,11 @@ class BrowserTest(unittest.TestCase):
         return self.browser.execute_script(script, *arguments)
 
     def until(self, condition: Any, what: str) -> Any:
-        return WebDriverWait(self.browser, WAIT_S, poll_frequency=0.05).until(lambda _: condition(), what)
+        """Waits for a condition. It is asked again where the page replaces an element that it looks at."""
+        wait = WebDriverWait(
+            self.browser, WAIT_S, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
+        )
+        return wait.until(lambda _: condition(), what)
 
     def one(self, selector: str) -> "WebElement":
         return self.browser.find_element("css selector", selector)
@@ -117,7 +122,10 @@ class BrowserTest(unittest.TestCase):
         return self.browser.find_elements("css selector", selector)
 
     def texts(self, selector: str) -> list[str]:
-        return [element.text for element in self.all(selector)]
+        """Returns the texts of all elements at one moment: a table replaces its rows while it scrolls."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText.trim())"
+        found: list[str] = self.js(script, selector)
+        return found
 
     def wait_for_plots(self) -> None:
         """Scrolls to each plot, because a plot is drawn when it comes near the window."""
