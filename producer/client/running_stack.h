@@ -2,7 +2,7 @@
 // broker by it without an option; tools/stack/state_folder.h writes it.
 //
 // The lock belongs to an open file, so the kernel releases it when the process that holds it ends, for whatever reason.
-// A record in a file that nobody locks is that of a stack that has ended uncleanly.
+// A record in a file without a lock was left by a stack that ended uncleanly.
 #pragma once
 
 #include <fcntl.h>

@@ -50,7 +50,7 @@ class RunningStack : public testing::Test {
 TEST_F(RunningStack, the_broker_of_the_default_state_folder_is_found_while_its_process_runs) {
   EXPECT_EQ(found().url, net::kDefaultBrokerUrl);
   write({.pid = 7, .url = "tcp://127.0.0.1:7000", .children = {}});
-  EXPECT_EQ(found().url, net::kDefaultBrokerUrl);  // nobody holds the lock
+  EXPECT_EQ(found().url, net::kDefaultBrokerUrl);  // no process holds the lock
   hold();
   EXPECT_EQ(found().url, "tcp://127.0.0.1:7000");
   EXPECT_EQ(found().state_folder, state());

@@ -160,7 +160,7 @@ def test_the_broker_of_a_running_kq_up_is_found_and_named(folder: Path, url: str
     monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.1)
     (folder / "kq").mkdir()
     (folder / "kq/lock").write_text(f"pid 7\nurl {url}\nchild 8\n")
-    assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"  # nobody holds the lock
+    assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"  # no process holds the lock
     with open(folder / "kq/lock", "r+b") as held:
         fcntl.fcntl(held, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         assert kq.AsyncClient().url == url

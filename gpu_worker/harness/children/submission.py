@@ -81,7 +81,7 @@ class Submission(CommandHandler):
         model = self.model if self.watched_calls == 0 else self.watched_model
         with torch.no_grad():
             try:
-                # The reference makes its calls as in the last branch; what the harness adds here is in the time.
+                # A timed call runs the same code as a call of the reference: the time of this code is in both times.
                 if self.page.is_watched:
                     with self.what_runs():
                         outputs = self.tensors_of(model(*inputs))  # a name for the result would keep the outputs

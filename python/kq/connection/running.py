@@ -30,7 +30,7 @@ def default_state_folder() -> str | None:
 
 
 def running_broker() -> RunningBroker | None:
-    """Returns the broker of the default state folder, whose lock a process holds; else nothing."""
+    """Returns the broker that runs in the default state folder, or None if no process holds the folder's lock."""
     folder = default_state_folder()
     if folder is None or sys.platform != "linux":
         return None

@@ -46,14 +46,21 @@ std::string markdown_text(std::string_view text) {
     return i < plain.size() && is(static_cast<unsigned char>(plain[i]));
   };
   const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  const auto follows = [&](std::size_t i, std::string_view word) {
+    return i >= word.size() && std::ranges::equal(plain.substr(i - word.size(), word.size()), word, {},
+                                                  [](unsigned char c) { return std::tolower(c); });
+  };
   std::string escaped;
   for (std::size_t i = 0; i < plain.size(); ++i) {
     const char c = plain[i];
-    // An underscore within a word is no emphasis, and a # is a reference before a number only.
+    // An underscore within a word is no emphasis. A number is a reference to an issue behind # and behind GH-.
     const bool is_inside = c == '_' && i > 0 && is_at(i - 1, is_word) && is_at(i + 1, is_word);
-    const bool is_reference = c == '#' && is_at(i + 1, [](unsigned char next) { return std::isdigit(next) != 0; });
-    const bool is_link = c == ':' && is_at(i + 1, [](unsigned char next) { return next == '/'; });
-    if (c == '<' || c == '>' || c == '&' || c == '@' || is_reference || is_link) {
+    const bool is_reference = (c == '#' || (c == '-' && follows(i, "gh"))) && is_at(i + 1, is_digit);
+    const bool is_link =
+        (c == ':' && is_at(i + 1, [](unsigned char next) { return next == '/'; })) || (c == '.' && follows(i, "www"));
+    const bool is_block = i == 0 && std::string_view("#+-=").find(c) != std::string_view::npos;
+    if (c == '<' || c == '>' || c == '&' || c == '@' || is_reference || is_link || is_block) {
       // A backslash would not keep @ from notifying a user, or : from making a link.
       escaped += "&#" + std::to_string(static_cast<int>(c)) + ";";
     } else {

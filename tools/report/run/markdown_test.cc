@@ -31,13 +31,17 @@ TEST(Markdown, text_of_others_has_no_meaning) {
   EXPECT_EQ(markdown_text("*a* `b` ~c~ \\d"), "\\*a\\* \\`b\\` \\~c\\~ \\\\d");
   EXPECT_EQ(markdown_text("_a_ __init__"), "\\_a\\_ \\_\\_init\\_\\_");
   EXPECT_EQ(markdown_text("see #12"), "see &#35;12");
+  EXPECT_EQ(markdown_text("see gh-12"), "see gh&#45;12");
+  EXPECT_EQ(markdown_text("WWW.e.com"), "WWW&#46;e.com");
+  EXPECT_EQ(markdown_text("# a"), "&#35; a");
+  EXPECT_EQ(markdown_text("- a"), "&#45; a");
   EXPECT_THAT(markdown_text("<img src=x>\n\u202E"),
               Not(testing::AnyOf(HasSubstr("<"), HasSubstr("\n"), HasSubstr("\u202E"))));
 }
 
 TEST(Markdown, plain_text_stays_readable) {
   for (const char* plain :
-       {"wrong_answer (shape)", "relu.py:12: TypeError: a + b - c!", "NVIDIA H100 80GB HBM3", "#a {b}"})
+       {"wrong_answer (shape)", "relu.py:12: TypeError: a + b - c!", "NVIDIA H100 80GB HBM3", "a #b {c} - d"})
     EXPECT_EQ(markdown_text(plain), plain);
 }
 
