@@ -114,6 +114,32 @@ class Roundtrip(WorldTest):
             seen.append(x)
         self.assertEqual(seen[1:], [seen[1]] * 3)
 
+    def test_a_model_is_called_in_the_first_load_of_a_workload_only(self) -> None:
+        counting = RELU.replace("class Model", "calls = 0\nclass Model").replace(
+            "        return torch.relu(x)",
+            "        global calls\n        calls += 1\n        return torch.full((2, 3), float(calls)), {'k': x}",
+        )
+        reference, _ = self.pair(counting, RELU_NEW)
+        for seed in (8, 9):
+            self.assert_ok(reference.do(Command.LOAD, seed))
+        page = reference.page
+        self.assertEqual((page.output_count, list(page.outputs[0].shape[:2])), (2, [2, 3]))
+        self.assertGreater(page.output_tree_bytes, 0)
+        reference.layout()
+        self.assert_ok(reference.do(Command.MAKE_INPUTS, 11))
+        self.assert_ok(reference.do(Command.CALL, 12))
+        self.assertEqual(struct.unpack("6f", reference.bytes_of(page.outputs[0])), (2.0,) * 6)
+
+    def test_a_model_that_gets_its_state_in_a_call_is_called_in_every_load(self) -> None:
+        caching = RELU.replace(
+            "        return torch.relu(x)",
+            "        self.register_buffer('cache', x.mean(0))\n        return x - self.cache",
+        )
+        reference, _ = self.pair(caching, RELU_NEW)
+        for seed in (8, 9):
+            self.assert_ok(reference.do(Command.LOAD, seed))
+            self.assertEqual([entry.name for entry in reference.page.states[: reference.page.state_count]], [b"cache"])
+
     def test_a_model_is_gone_before_the_next_one_is_made(self) -> None:
         counted = """
     living = 0
