@@ -21,6 +21,7 @@ from harness.extensions.manifest import Manifest
 
 _loaded: list[Any] = []  # the modules that this process has loaded; the path of a library that is no module
 _refusals: list[Failed] = []  # what this process refused; at most one is kept
+_is_installed = False  # set once torch's loaders are replaced
 
 
 class Extensions:
@@ -81,7 +82,13 @@ def loaded() -> list[Any]:
 
 
 def install(job: Job) -> None:
-    """Replaces torch's loaders. It is called once, before any code of the submission is imported."""
+    """Replaces torch's loaders, before any code of the submission is imported. Does nothing where this process has
+    replaced them for an earlier workload.
+    """
+    global _is_installed
+    if _is_installed:
+        return
     manifest = Manifest.read(job.given)
     if manifest.modules or manifest.failed or "torch.utils.cpp_extension" in sys.modules:
         replace_loaders(Extensions(job.given, manifest).module_for, job.source, refused)
+        _is_installed = True

@@ -59,6 +59,17 @@ def get_inputs():
 def get_init_inputs():
     return [3]
 """
+# Builds an extension for each workload that it is constructed for, and falls back to torch where that fails.
+FALLS_BACK = (
+    RELU.replace("class Model", "class ModelNew")
+    .replace(
+        "    def forward",
+        "    def __init__(self):\n        super().__init__()\n        try:\n"
+        "            torch.utils.cpp_extension.load_inline('m', 'int a;', functions=['f'])\n"
+        "        except RuntimeError as error:\n            assert 'words' in str(error)\n    def forward",
+    )
+    .replace("import torch\n", "import torch\nimport torch.utils.cpp_extension\n")
+)
 # Has more weights than the function takes arguments.
 UNUSED_WEIGHTS = RELU.replace(
     "    def forward",
@@ -109,6 +120,14 @@ class ExtensionEntry(WorldTest):
                         submission.bytes_of(submission.page.outputs[0]),
                         reference.bytes_of(reference.page.outputs[0]),
                     )
+
+    def test_a_constructor_that_calls_load_inline_does_so_for_every_workload(self) -> None:
+        recorded = self.built("record", {"new.py": FALLS_BACK, "problem.py": RELU})
+        (key,) = json.loads((recorded / "calls").read_text())["keys"]
+        manifest = json.dumps({"failed": {key: {"kind": "build", "text": "words"}}})
+        _, submission = self.pair(RELU, FALLS_BACK, {"kq_extensions.json": manifest}, backend="torch_cuda")
+        for seed in (3, 4):
+            self.assert_ok(submission.do(Command.LOAD, seed))
 
 
 if __name__ == "__main__":
