@@ -92,7 +92,10 @@ def triton_kernels(source: str) -> list[str]:
 
     found = []
     for module in list(sys.modules.values()):
-        if not str(getattr(module, "__file__", None) or "").startswith(source):
+        file = getattr(module, "__dict__", {}).get(
+            "__file__"
+        )  # a lookup in the module itself would run its __getattr__
+        if not isinstance(file, str) or not file.startswith(source):
             continue
         for name, value in list(vars(module).items()):
             function = value
