@@ -167,6 +167,8 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
+  const std::size_t workloads = among != nullptr ? among->workloads : 1;
+  trials.share_warm_trials(workloads);
   if (among != nullptr && among->was_checked) trials.trust_reference();
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
@@ -184,7 +186,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   report.trials_us += trials_us;
   report.waited_us += waited_us;
   if (!times) return tl::unexpected(times.error());
-  KQ_TRY(submission.check_runs_nothing());
+  if (among == nullptr || among->is_last) KQ_TRY(submission.check_runs_nothing());
   begin(preparing);
   KQ_TRY_VALUE(const auto after, calibrate(plan, submission, among == nullptr ? 0 : kCalibrationAgeAmongNs));
   preparing.reset();

@@ -57,6 +57,8 @@ class Judge {
                                          Report& report);
   // How a workload is judged where the problem has several.
   struct Among {
+    std::size_t workloads = 1;      // those that this pass judges
+    bool is_last = false;           // of this pass: the same process runs all of them
     bool was_checked = false;       // by earlier calls of this attempt, so the reference is known to agree with itself
     std::uint64_t touch_bytes = 0;  // the size of calls that the overhead is measured for; 0: that of the workload
   };

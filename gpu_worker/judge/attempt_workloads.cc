@@ -82,7 +82,9 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
       // The windows were made for the layouts that were described, perhaps in the attempt before.
       KQ_TRY_VALUE(const auto described, reference_->describe_once(plan, seed, workload));
       if (!fits(described, reference_->layout().tables)) return stop(VerdictName::problem_invalid, changed_form());
-      const Among among{.was_checked = is_timing,
+      const Among among{.workloads = workloads.size(),
+                        .is_last = workload == workloads.back(),
+                        .was_checked = is_timing,
                         .touch_bytes = reference_->layout().bytes() <= kTouchBytesSmall ? small_bytes : 0};
       if (submission) {
         KQ_TRY(submission->change_workload(part));

@@ -1,5 +1,6 @@
 // Attempts on problems with several workloads.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -58,6 +59,20 @@ TEST(AttemptWorkloads, a_kept_reference_describes_each_workload_once) {
   EXPECT_EQ(std::exchange(loads, 0), 7) << "the workloads' names, then both described, checked and timed";
   ASSERT_EQ(outcome_text(fixture.run_again()), "passed");
   EXPECT_EQ(loads, 5);
+}
+
+TEST(AttemptWorkloads, the_warm_trials_of_a_child_that_is_never_steady_are_shared) {
+  JudgeFixture fixture;
+  fixture.use(Sampling::alike);
+  std::uint32_t calls = 0;
+  const auto grow_quicker = [&](FakeTurn& turn) {
+    if (turn.command == Command::call) ::usleep(100'000 / (10 + calls++));
+  };
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h"};
+  ASSERT_EQ(outcome_text(fixture.run(grow_quicker, with_workloads(names))), "passed");
+  const Trials& trials = fixture.plan.trials;
+  const std::uint32_t others = trials.correctness + trials.warmup + trials.timed + trials.timed / kTimedPerDecoy + 1;
+  EXPECT_LE(calls, names.size() * others + kSteadyTrialsMax);
 }
 
 TEST(AttemptWorkloads, a_model_that_has_another_form_when_it_is_constructed_again_makes_the_problem_invalid) {

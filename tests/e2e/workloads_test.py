@@ -114,6 +114,17 @@ class Workloads(kq.SubmitTest):
         self.assertIn(job["verdict"], ("too_large", "out_of_memory", "problem_invalid"), job["message"])
         self.assertIn("workload huge: ", job["message"])
 
+    def test_what_runs_between_calls_is_seen_in_the_last_workload_as_well(self) -> None:
+        row = (kq.ROOT / "tests/adversarial/clock/child_never_sleeps.py").read_text()
+        for condition in ("True", "x.dtype == torch.float16"):
+            with self.subTest(condition):
+                call = f"        if {condition}:\n            self.spin()\n        return torch.relu(x)\n"
+                body = row.replace("    def forward(self, x):", "    def spin(self):").replace(
+                    "        return torch.relu(x)\n", "\n    def forward(self, x):\n" + call
+                )
+                [job] = self.rows(self.submit(GROUPS, body), "job")
+                self.assertEqual((job["verdict"], job["reason"]), ("rejected", "async"), job["message"])
+
     def test_the_problem_says_what_is_right(self) -> None:
         problem = (
             RELU + "def get_inputs():\n    return [torch.randn(64)]\n\n\n"

@@ -23,13 +23,18 @@ std::optional<std::uint32_t> runnable_tasks() {
 
 }  // namespace
 
+void TrialRun::share_warm_trials(std::size_t workloads) {
+  steady_trials_max_ = std::max(kSteadyTrialsMax / static_cast<std::uint32_t>(workloads), 1u);
+  steady_limit_ns_ = kSteadyLimitNs / static_cast<std::int64_t>(workloads);
+}
+
 // Returns whether another warm trial must come before the others. A submission that becomes faster all the time gains
 // nothing, because the number of warm trials and their time are limited.
 bool TrialRun::must_warm() const {
   if (sampling_ == Sampling::sparse || plan_.trials.timed == 0 || times_.submission.size() > 0) return false;
   if (steady_submission_.is_steady() && steady_reference_.is_steady()) return false;
-  if (steady_trials_ >= kSteadyTrialsMax) return false;
-  return steady_trials_ == 0 || clock_ns() - steady_since_ns_ < kSteadyLimitNs;
+  if (steady_trials_ >= steady_trials_max_) return false;
+  return steady_trials_ == 0 || clock_ns() - steady_since_ns_ < steady_limit_ns_;
 }
 
 // Returns whether the next timed trial times the reference.

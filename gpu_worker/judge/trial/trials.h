@@ -64,7 +64,7 @@ inline constexpr std::int64_t kCommandNsMax = 4'000'000;
 enum class Sampling { sparse, alike };
 
 // The most warm trials that come before the timed ones until both sides are steady, and the time after which no further
-// one begins.
+// one begins. Several workloads share both (TrialRun::share_warm_trials).
 inline constexpr std::uint32_t kSteadyTrialsMax = 24;
 inline constexpr std::int64_t kSteadyLimitNs = 300'000'000;
 
@@ -85,6 +85,9 @@ class TrialRun {
 
   // Leaves out the check that the reference agrees with itself. May be called before run().
   void trust_reference() { is_reference_trusted_ = true; }
+  // Makes these trials those of one of so many workloads, which share what one workload may take to become steady. May
+  // be called before run().
+  void share_warm_trials(std::size_t workloads);
   // Makes the reference compute trials ahead while has_time() returns true and there is room. Does nothing where the
   // reference is known to be slow.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
@@ -166,6 +169,8 @@ class TrialRun {
   Steadiness steady_submission_;
   Steadiness steady_reference_;
   std::uint32_t steady_trials_ = 0;
+  std::uint32_t steady_trials_max_ = kSteadyTrialsMax;
+  std::int64_t steady_limit_ns_ = kSteadyLimitNs;
   std::int64_t steady_since_ns_ = 0;  // when the first trial for steadiness was made; 0: none was
   std::uint32_t busy_counts_ = 0;     // how often tasks were counted
   ValueChange inputs_change_;
