@@ -32,6 +32,18 @@ def add_files_and_folders(problem: Path) -> None:
 
 
 class Flashinfer(kq.SubmitTest):
+    def assert_rules(self, trace: dict) -> None:
+        """Checks what the models of flashinfer-bench demand of a trace."""
+        evaluation = trace["evaluation"]
+        status = evaluation["status"]
+        self.assertEqual("correctness" in evaluation, status in ("PASSED", "INCORRECT_NUMERICAL"), trace)
+        self.assertEqual("performance" in evaluation, status == "PASSED", trace)
+        self.assertTrue(evaluation["timestamp"] and evaluation["environment"]["hardware"], trace)
+        self.assertIsInstance(evaluation["log"], str)
+        for errors in filter(None, [evaluation.get("correctness"), evaluation.get("performance")]):
+            for name, value in errors.items():
+                self.assertFalse(float(value) < 0, f"{name} of {trace}")
+
     def test_files_folders_bounds_and_traces(self) -> None:
         problem = self.folder / "rmsnorm"
         write_trace_problem(problem)
@@ -60,6 +72,8 @@ class Flashinfer(kq.SubmitTest):
         for uuid in ("w1", "w5", "file"):
             self.assertEqual(statuses["folders", uuid], "PASSED")
         self.assertEqual(statuses["far", "file"], "INCORRECT_NUMERICAL")
+        for trace in traces:
+            self.assert_rules(trace)
         given = [json.loads(line) for line in (problem / "workload.jsonl").read_text().splitlines()]
         self.assertIn(next(one["workload"] for one in traces if one["workload"]["uuid"] == "file"), given)
 

@@ -73,6 +73,15 @@ Json errors_json(double relative, double absolute) {
   return Json{std::move(errors)};
 }
 
+// Returns the errors of a wrong output. Their evaluators call both infinite or NaN where a value of the output is, and
+// they are NaN where no error is known.
+Json errors_json(const Mismatch& mismatch) {
+  if (mismatch.not_finite == 0 && mismatch.max_abs_err != 0)
+    return errors_json(mismatch.max_rel_err, mismatch.max_abs_err);
+  const double none = std::isinf(mismatch.worst_error) ? HUGE_VAL : std::nan("");
+  return errors_json(none, none);
+}
+
 Json performance_json(const Measurement& measured) {
   JsonObject performance;
   performance.emplace_back("latency_ms", Json{measured.submission.median_ns / kNsPerMs});
@@ -113,10 +122,8 @@ Json evaluation_json(const RunRow& row, const Verdict& verdict, const std::strin
     evaluation.emplace_back("correctness", errors_json(correctness.max_rel_err, correctness.max_abs_err));
     evaluation.emplace_back("performance", performance_json(*measurement_of(verdict)));
   }
-  if (status == "INCORRECT_NUMERICAL") {
-    const Mismatch mismatch = evidence->mismatch.value_or(Mismatch{});
-    evaluation.emplace_back("correctness", errors_json(mismatch.max_rel_err, mismatch.max_abs_err));
-  }
+  if (status == "INCORRECT_NUMERICAL")
+    evaluation.emplace_back("correctness", errors_json(evidence->mismatch.value_or(Mismatch{})));
   return Json{std::move(evaluation)};
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "producer/client/json.h"
@@ -72,6 +73,23 @@ TEST_F(FlashinferExporter, every_ending_has_a_status_of_theirs) {
               std::string("a:") + status + " b:" + status + " ");
   EXPECT_EQ(statuses(traces({tagged(ended_row("scale/mine", VerdictName::wrong_answer, evidence("shape", "")))})),
             "a:INCORRECT_SHAPE b:INCORRECT_SHAPE ");
+}
+
+TEST_F(FlashinferExporter, errors_of_a_wrong_output_are_never_zero) {
+  const auto errors = [&](const std::optional<Mismatch>& mismatch) {
+    RunRow row = tagged(ended_row("scale/mine", VerdictName::wrong_answer, evidence("value", "off")));
+    std::get<Ended>(row.result->verdict).evidence.mismatch = mismatch;
+    const std::string text = traces({row});
+    const auto trace = producer::parse_json(text.substr(0, text.find('\n')));
+    return producer::to_text(*trace->find("evaluation")->find("correctness"));
+  };
+  EXPECT_EQ(errors(Mismatch{.max_abs_err = 0.5, .max_rel_err = 0.25, .worst_error = 0.5}),
+            R"({"max_relative_error": 0.25, "max_absolute_error": 0.5})");
+  EXPECT_EQ(errors(Mismatch{.max_abs_err = 0.5, .max_rel_err = 0.25, .worst_error = HUGE_VAL, .not_finite = 1}),
+            R"({"max_relative_error": "Infinity", "max_absolute_error": "Infinity"})");
+  EXPECT_EQ(errors(Mismatch{.worst_error = std::nan(""), .not_finite = 4}),
+            R"({"max_relative_error": "NaN", "max_absolute_error": "NaN"})");
+  EXPECT_EQ(errors(std::nullopt), R"({"max_relative_error": "NaN", "max_absolute_error": "NaN"})");
 }
 
 TEST_F(FlashinferExporter, it_needs_the_trace_set) {
