@@ -50,6 +50,10 @@ static_assert(kKinds.size() == kChildKinds);
 constexpr std::array kKindOfForkThread{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
 static_assert(kKindOfForkThread.size() == kForkThreads);
 
+bool can_profile(ChildRole role) {
+  return role == ChildRole::profile || role == ChildRole::eval_program;
+}
+
 std::size_t index(ChildKind kind) {
   return static_cast<std::size_t>(kind);
 }
@@ -203,7 +207,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                   .host_bytes = host_bytes_of(role),
                                   .scratch_bytes = kScratchBytes,
                                   .window_bytes = options_.window_bytes_max,
-                                  .profiler = role == ChildRole::profile ? options_.profiler : std::string(),
+                                  .profiler = can_profile(role) ? options_.profiler : std::string(),
                                   .audit = is_audited,
                                   .kernels = kind == ChildKind::reference},
                                  log.second.get(), ends.second.get(), audit.second.get());

@@ -146,4 +146,9 @@ EvalReport eval_timed_out(const std::string& limit) {
   return {.verdict = ended_with(VerdictName::timed_out, "run", "all runs of the program took longer than " + limit)};
 }
 
+EvalReport eval_overflowed() {
+  return {.verdict = ended_with(VerdictName::runtime_error, "output",
+                                "the run wrote more files, or more bytes, into its output folder than it may")};
+}
+
 }  // namespace kq::worker

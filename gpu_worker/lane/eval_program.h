@@ -42,5 +42,7 @@ struct EvalReport {
 EvalReport eval_report(const std::string& out, int wait_status);
 // Returns the report of a child that was killed at the limit of the run.
 EvalReport eval_timed_out(const std::string& limit);
+// Returns the report of a child that was killed because it wrote too much into its directory `out`.
+EvalReport eval_overflowed();
 
 }  // namespace kq::worker

@@ -78,6 +78,7 @@ TEST_F(EvalProgramTest, without_a_report_the_end_of_the_child_decides) {
   EXPECT_EQ(name_of(report("{", 9 | kKilledForMemory).verdict), VerdictName::out_of_memory);
   EXPECT_EQ(name_of(report("[]", 70 << 8).verdict), VerdictName::runtime_error);
   EXPECT_EQ(name_of(eval_timed_out("15 min").verdict), VerdictName::timed_out);
+  EXPECT_EQ(name_of(eval_overflowed().verdict), VerdictName::runtime_error);
 }
 
 TEST_F(EvalProgramTest, the_workloads_decide_the_mode) {

@@ -313,6 +313,11 @@ Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, 
   const std::string sandbox = child.zygote->sandbox();
   auto report = wait_for_eval(child, lease, stop);
   auto conditions = health_->conditions(judge_process());
+  std::optional<Profile> profile;
+  if (eval_mode(lease.submission) == EvalMode::profile) {
+    profile = no_profiler();
+    if (!profile) profile = collect_profile(child.scratch.out(), options_.profiles, lease);
+  }
   std::string log = children_->retire(std::move(child));
   if (const auto error = health_->driver_error()) set_quarantine(*error);
   KQ_TRY(check_quarantine());
@@ -327,6 +332,7 @@ Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, 
                 .samples = {}};
   result.cases = std::move(report->cases);
   result.conditions = std::move(conditions);
+  result.profile = std::move(profile);
   return result;
 }
 
@@ -338,15 +344,21 @@ Expected<EvalReport> Lane::wait_for_eval(LaneChild& child, const Lease& lease, c
     if (aborted_) return our_fault("the worker is ending");
     if (stop.stop_requested()) return our_fault("stopped");
     if (status) return eval_report(child.scratch.out(), *status);
+    if (is_overflowing(child.scratch.out())) return eval_overflowed();
     if (sys::monotonic_now_ms() > end_ms) return eval_timed_out(limit_text(limit_ms));
   }
 }
 
+std::optional<Profile> Lane::no_profiler() const {
+  if (device_.kind != DeviceKind::cuda) return Profile{.message = "a profile needs a GPU"};
+  if (options_.profiler.empty())
+    return Profile{.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
+  return std::nullopt;
+}
+
 // Profiles a submission that has passed. The verdict stays if the profile fails; the profile's message then says why.
 Profile Lane::profile(Run& run) {
-  if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
-  if (options_.profiler.empty())
-    return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
+  if (auto none = no_profiler()) return std::move(*none);
   const std::int64_t start_ms = sys::monotonic_now_ms();
   const std::string limit = limit_text(run.time.limit_ms());
   if (!run.time.has_room(start_ms, kProfileMs)) {

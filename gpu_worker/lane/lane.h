@@ -153,6 +153,8 @@ class Lane {
   Expected<Result> run_eval_program(const Lease& lease, const Built& built, const std::stop_token& stop);
   // Waits for the end of an eval child and kills the child at the limit or a stop. Returns what the child reports.
   Expected<EvalReport> wait_for_eval(LaneChild& child, const Lease& lease, const std::stop_token& stop);
+  // Returns a profile that says why this lane can make none, or nothing if it can.
+  std::optional<Profile> no_profiler() const;
   Profile profile(Run& run);
   Profile finish_profile(const Run& run, LaneChild& submission);
   std::optional<KernelsRan> audit(const Lease& lease, Attempt& passed);

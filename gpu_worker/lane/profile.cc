@@ -25,6 +25,7 @@ constexpr std::uintmax_t kOutBytesMax = 1ull << 30;         // all files of a ch
 constexpr std::size_t kOutFilesMax = 64;
 constexpr std::uintmax_t kFreePart = 20;  // files are kept only while a 20th of the disk is free
 constexpr std::uint32_t kCallLimitMs = 300'000;
+// The files that are kept, beside report.1.ncu-rep, report.2.ncu-rep, ... of the further benchmarks of an eval program.
 constexpr const char* kFiles[] = {"report.ncu-rep", "details.txt", "metrics.csv", "metrics.json", "profiler.log"};
 
 std::vector<std::string> places_of_ncu() {
@@ -111,7 +112,9 @@ Expected<KeptFiles> keep_files(const std::string& out, const std::string& parent
                      ": less than a twentieth of the disk is free");
   }
   KeptFiles kept{.directory = directory.string()};
-  for (const char* name : kFiles) {
+  std::vector<std::string> names(std::begin(kFiles), std::end(kFiles));
+  for (std::size_t i = 1; i < kOutFilesMax; ++i) names.push_back("report." + std::to_string(i) + ".ncu-rep");
+  for (const std::string& name : names) {
     const auto bytes = read_child_file(out + "/" + name, kFileBytesMaxOfProfile + 1);
     if (!bytes) continue;
     if (bytes->size() > kFileBytesMaxOfProfile) {  // a truncated report would be useless

@@ -56,6 +56,16 @@ TEST_F(ProfileTest, metrics_are_read_and_files_are_kept_in_a_directory_of_the_jo
   EXPECT_FALSE(fs::exists(profile.directory + "/details.txt"));
 }
 
+TEST_F(ProfileTest, the_reports_of_all_benchmarks_of_an_eval_program_are_kept) {
+  write(out() / "metrics.json", R"({"tool": "ncu", "message": "", "kernels": []})");
+  for (const char* name : {"report.ncu-rep", "report.1.ncu-rep", "report.12.ncu-rep", "result.json"})
+    write(out() / name, "report");
+  const Profile profile = collect();
+  EXPECT_TRUE(fs::exists(profile.directory + "/report.1.ncu-rep"));
+  EXPECT_TRUE(fs::exists(profile.directory + "/report.12.ncu-rep"));
+  EXPECT_FALSE(fs::exists(profile.directory + "/result.json"));
+}
+
 TEST_F(ProfileTest, a_file_that_is_too_large_is_not_kept_and_named) {
   write(out() / "metrics.json", R"({"tool": "ncu", "message": "", "kernels": []})");
   write(out() / "details.txt", "details");

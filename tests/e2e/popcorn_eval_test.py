@@ -104,7 +104,7 @@ class Eval(kq.SubmitTest):
         log = json.loads(
             kq.kq("dump", "--run", "profile", "--format", "jsonl", "--broker", self.url).stdout.splitlines()[0]
         )
-        self.assertEqual(log["verdict"], "passed")
+        self.assertEqual((log["verdict"], log["profile_message"]), ("passed", "a profile needs a GPU"))
 
 
 class Mistakes(kq.EndToEndTest):

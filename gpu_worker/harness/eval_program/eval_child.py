@@ -11,7 +11,9 @@ The problem's file is JSON (producer/formats/popcorn/eval_problem.cc writes it):
 The file without a text is the submission. The child waits for its assignment in the channel, whose "mode" is test,
 benchmark, profile or leaderboard. A leaderboard run is test, benchmark and leaderboard with the problem's seed, and
 then the same with a secret seed, which is drawn here, is in no file, and ends with the run. Of the secret run only its
-end is reported. The child leaves in out/:
+end is reported. A profile run calls the program once for each benchmark, under ncu where the worker has one and the
+program is made for it (ncu_run.py), with POPCORN_NCU=1; else POPCORN_NCU is empty, because some programs take every
+other text, "0" too, as yes. The child leaves in out/:
 
     result.json   {"verdict": "passed", "stage": "", "message": "", "score_ns": 1.5, "cases": [CASE]}
                   CASE is {"name", "timed", "passed", "message", "runs", "mean", "std", "err", "best", "worst"}
@@ -32,7 +34,7 @@ from typing import Any
 
 from harness.children.channel import CHANNEL_FD
 from harness.children.job import Job
-from harness.eval_program import native_program, protocol
+from harness.eval_program import native_program, ncu_run, protocol
 from harness.eval_program.protocol import Stage
 
 ASSIGNMENT_BYTES = 4096
@@ -44,7 +46,7 @@ MESSAGE_CHARACTERS = 2_000
 SECRET_SEED_BITS = 31
 COMPILE_LIMIT_S = 120.0
 # The exit codes of eval programs.
-EXIT_CUDA, EXIT_NO_DESCRIPTOR, EXIT_SPEC = 110, 111, 113
+EXIT_USAGE, EXIT_CUDA, EXIT_NO_DESCRIPTOR, EXIT_SPEC = 2, 110, 111, 113
 
 KEYS = {"lang", "config", "files", "seed", "tests", "test_names", "benchmarks", "benchmark_names", "limits_s"}
 KEYS |= {"ranking_by"}
@@ -63,7 +65,11 @@ def run(job: Job) -> int:
     submission = (job.given / order["entry"]).read_text()
     try:
         problem = problem_in((job.given / order["problem"]).read_text())
-        report = EvalRun(problem, submission, job.work / "run", job.arch).report(order["mode"])
+        eval_run = EvalRun(problem, submission, job.work / "run", job.arch)
+        if order["mode"] == "profile":
+            report = eval_run.profile(ncu_run.profiler_for(problem["files"], job))
+        else:
+            report = eval_run.report(order["mode"])
     except native_program.CompileFailed as error:
         report = failure("build_failed", "build", str(error))
     except NoEvalProblem as error:
@@ -109,12 +115,10 @@ class EvalRun:
         stages = [stage for stage in wanted if self.cases(stage)]
         cases: list[protocol.Case] = []
         for name in stages:
-            stage = self.run_stage(name, self.problem["seed"])
+            stage = self.run_stage(name, self.cases(name), self.problem["seed"])
             self.print_stage(stage)
             if name == "test":
                 cases = protocol.tests_of(stage, self.problem["test_names"])
-            elif name == "profile":
-                cases = protocol.profiles_of(stage, self.problem["benchmark_names"])
             else:
                 tests = [case for case in cases if not case["timed"]]
                 cases = tests + protocol.benchmarks_of(stage, self.problem["benchmark_names"])
@@ -124,10 +128,29 @@ class EvalRun:
         if timed := [case for case in cases if case["timed"] and case["passed"]]:
             score = protocol.score_ns([float(str(case["mean"])) for case in timed], self.problem["ranking_by"])
         for name in stages if mode == "leaderboard" else []:
-            stage = self.run_stage(name, secrets.randbits(SECRET_SEED_BITS), is_secret=True)
+            stage = self.run_stage(name, self.cases(name), secrets.randbits(SECRET_SEED_BITS), is_secret=True)
             if not stage.passed:
                 return self.failed(stage) | {"cases": cases}
         return {"verdict": "passed", "stage": "", "message": "", "score_ns": score, "cases": cases}
+
+    def profile(self, ncu: ncu_run.Profiler | None) -> Report:
+        """Runs the mode profile once for each benchmark, up to the first that does not pass. It has no times."""
+        cases: list[protocol.Case] = []
+        report: Report = {"verdict": "passed", "stage": "", "message": "", "score_ns": 0.0}
+        for index, (line, name) in enumerate(zip(self.problem["benchmarks"], self.problem["benchmark_names"])):
+            before = None if ncu is None else ncu.words(index)
+            stage = self.run_stage("profile", [line], self.problem["seed"], before=before)
+            stage.rename_case("benchmark.0", f"benchmark.{index}")
+            if ncu is not None and (tables := ncu.tables(index, name)):
+                stage.values[f"benchmark.{index}.report"] = protocol.encoded(tables)
+            self.print_stage(stage)
+            if not stage.passed:
+                report = self.failed(stage)
+                break
+            cases.append({"name": name, "timed": False, "passed": True, "message": ""})
+        if ncu is not None:
+            ncu.leave_metrics()
+        return report | {"cases": cases}
 
     def cases(self, stage: str) -> list[str]:
         return list(self.problem["tests" if stage == "test" else "benchmarks"])
@@ -140,12 +163,22 @@ class EvalRun:
             with open(os.devnull, "rb") as null:
                 self.run_process([sys.executable, name], null.fileno(), {}, COMPILE_LIMIT_S)
 
-    def run_stage(self, mode: str, seed: int | None, is_secret: bool = False) -> Stage:
-        (self.folder / CASES_FILE).write_text("".join(f"{line}\n" for line in self.cases(mode)))
-        if self.problem["lang"] == "cu":
-            words = [f"./{native_program.PROGRAM}"]
-        else:
-            words = [sys.executable, str(Path(__file__).with_name("launch.py")), self.problem["config"]["main"]]
+    def run_stage(
+        self,
+        mode: str,
+        cases: list[str],
+        seed: int | None,
+        is_secret: bool = False,
+        before: list[str] | None = None,
+    ) -> Stage:
+        """Runs the program with these lines as its cases. The words `before` are those of a profiler that starts it."""
+        (self.folder / CASES_FILE).write_text("".join(f"{line}\n" for line in cases))
+        main = [f"./{native_program.PROGRAM}"]
+        if self.problem["lang"] == "py":
+            main = [sys.executable, self.problem["config"]["main"]]
+            if mode != "profile":  # which has no secret seeds
+                main.insert(1, str(Path(__file__).with_name("launch.py")))
+        words = [*(before or []), *main, mode, CASES_FILE]
         limits = self.problem["limits_s"]
         limit_s = limits.get(mode, limits["benchmark"])
         lines, other = os.pipe()
@@ -155,10 +188,12 @@ class EvalRun:
         reader = Drain(lines)
         os.set_inheritable(other, True)
         environment = {"POPCORN_FD": str(other)}
-        if self.problem["lang"] == "cu" and seed is not None:
+        if seed is not None and (self.problem["lang"] == "cu" or mode == "profile"):
             environment["POPCORN_SEED"] = str(seed)
+        if mode == "profile":
+            environment["POPCORN_NCU"] = "" if before is None else "1"
         try:
-            code, output = self.run_process([*words, mode, CASES_FILE], seed_out, environment, limit_s, other)
+            code, output = self.run_process(words, seed_out, environment, limit_s, other)
         finally:
             os.close(other)
             os.close(seed_out)
@@ -221,6 +256,8 @@ class EvalRun:
         if failures := stage.failures():
             case, error = failures[0]
             return failure("wrong_answer", stage.mode, f"{self.name_of(case)}: {error}")
+        if stage.mode == "profile" and stage.exit_code == EXIT_USAGE and not stage.values:
+            return failure("problem_invalid", stage.mode, "the program does not know the mode profile")
         if stage.exit_code == EXIT_SPEC:
             return failure("problem_invalid", stage.mode, f"the program cannot read its cases: {stage.output}")
         if stage.exit_code == EXIT_NO_DESCRIPTOR:

@@ -46,6 +46,13 @@ class Stage:
     def passed(self) -> bool:
         return not self.timed_out and self.values.get("check") == "pass"
 
+    def rename_case(self, case: str, name: str) -> None:
+        """Gives the values of a case to a case of another name: of "benchmark.0" to "benchmark.3"."""
+        self.values = {
+            name + key.removeprefix(case) if key.startswith(f"{case}.") else key: value
+            for key, value in self.values.items()
+        }
+
     def failures(self) -> list[tuple[str, str]]:
         """Returns (key of the case, error) of each case that failed: ("test.2", "mismatch found")."""
         found = []
@@ -82,15 +89,6 @@ def benchmarks_of(stage: Stage, names: list[str]) -> list[Case]:
     return cases
 
 
-def profiles_of(stage: Stage, names: list[str]) -> list[Case]:
-    """Returns each benchmark of which the stage has a report; it has no times."""
-    return [
-        {"name": name, "timed": False, "passed": True, "message": ""}
-        for index, name in enumerate(names)
-        if f"benchmark.{index}.report" in stage.values
-    ]
-
-
 def number(text: str | None) -> float | None:
     """Returns a number that is finite and not negative, or None."""
     try:
@@ -109,6 +107,11 @@ def score_ns(means: list[float], ranking: str) -> float:
     if min(means) <= 0:
         return 0.0
     return math.exp(sum(map(math.log, means)) / len(means))
+
+
+def encoded(text: str) -> str:
+    """Returns a text as the value of a line."""
+    return base64.b64encode(text.encode()).decode()
 
 
 def report_text(stage: Stage) -> str:

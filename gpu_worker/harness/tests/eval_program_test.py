@@ -4,6 +4,7 @@ process of its own for the submission.
 
 import contextlib
 import io
+import json
 import shutil
 import tempfile
 import time
@@ -11,7 +12,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from harness.eval_program import native_program, protocol
+from harness.children.job import Job
+from harness.eval_program import native_program, ncu_run, protocol
 from harness.eval_program.eval_child import EvalRun, NoEvalProblem, problem_in
 from harness.extensions.toolchain import find_toolchain
 
@@ -97,8 +99,6 @@ class EvalProgram(unittest.TestCase):
         self.assertEqual([case["mean"] for case in self.report(RIGHT, "benchmark")["cases"]], [100.0, 200.0])
         self.assertEqual(self.report(RIGHT, "benchmark", ranking_by="mean")["score_ns"], 150.0)
         self.assertEqual(self.report(RIGHT, "benchmark", ranking_by="last")["score_ns"], 200.0)
-        self.assertEqual([case["passed"] for case in self.report(RIGHT, "profile")["cases"]], [True, True])
-        self.assertIn("benchmark.0.report\n???", self.log.getvalue())
 
     def test_a_failed_case_is_named_and_ends_the_run(self) -> None:
         report = self.report("def run(mode, line, seed):\n    return 'off by 2' if 'n: 2' in line else None\n")
@@ -200,6 +200,127 @@ class EvalProgram(unittest.TestCase):
         self.assertEqual((report["verdict"], round(report["score_ns"], 6)), ("passed", 7.0), report)
         with self.assertRaisesRegex(native_program.CompileFailed, "number"):
             self.report("inline int numbr() { return N; }\n", **native, **cases)
+
+
+# A script in place of ncu, which needs a GPU. It runs the program and, if it may, writes a report.
+NCU = """#!/bin/sh
+case $1 in
+  --version) printf 'NVIDIA (R) Nsight Compute\\nVersion 2025.3.1.0 (build 1) (public-release)\\n'; exit ;;
+  --import) case $* in *raw*) cat {recorded} ;; *) cat {details} ;; esac; exit ;;
+esac
+echo "$@" >> {folder}/asked
+while [ "$1" != --export ]; do
+  [ "$1" = --log-file ] && log=$2
+  shift
+done
+{ending}
+shift 2
+exec "$@"
+"""
+DETAILS = """[812] python3@127.0.0.1
+  add(float *) (8, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
+    Section: GPU Speed Of Light Throughput
+    Table Name : GPU Throughput
+    Metric Name   Metric Unit Metric Value
+    Memory                  %        61.02
+
+    Table Name : Something Else
+    Hidden                  %         1.00
+  sub(float *) (8, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
+    Table Name : Warp State (All Cycles)
+    Stall                   %         2.00
+
+  mul(float *) (8, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
+"""
+MARKED = PROGRAM.replace("import submission\n", "import submission  # in an nvtx range\n")
+TELLS = """import os
+def run(mode, line, seed): open("told", "a").write(f"{line}|{os.environ['POPCORN_NCU']}|{seed}\\n")
+"""
+
+
+class ProfileRuns(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.log = io.StringIO()
+
+    def job(self, ending: str, device: str = "cuda") -> Job:
+        (self.folder / "details").write_text(DETAILS)
+        recorded, details = Path(__file__).with_name("ncu_raw.csv"), self.folder / "details"
+        ncu = self.folder / "ncu"
+        ncu.write_text(NCU.format(folder=self.folder, recorded=recorded, details=details, ending=ending))
+        ncu.chmod(0o755)
+        order = {"role": "eval_program", "device": device, "profiler": str(ncu)}
+        return Job.from_order(order, *[self.folder] * 3)
+
+    def report(self, job: Job, program: str = MARKED, submission: str = TELLS, **changes: Any) -> dict[str, Any]:
+        given = problem(files={"eval.py": program, "submission.py": None}, **changes)
+        with contextlib.redirect_stdout(self.log):
+            run = EvalRun(given, submission, self.folder / "run", "")
+            return run.profile(ncu_run.profiler_for(given["files"], job))
+
+    def told(self) -> list[str]:
+        return (self.folder / "run/told").read_text().splitlines()
+
+    def metrics(self) -> dict[str, Any]:
+        return json.loads((self.folder / "metrics.json").read_text())
+
+    def test_without_ncu_the_program_runs_once_for_each_benchmark_and_knows_it(self) -> None:
+        report = self.report(self.job("", "cpu"), seed=7)
+        self.assertEqual((report["verdict"], self.told()), ("passed", ["n: 4||7", "n: 8||7"]))
+        self.assertEqual([case["name"] for case in report["cases"]], problem()["benchmark_names"])
+        self.assertIn("benchmark.1.report\n???", self.log.getvalue())
+        self.assertFalse((self.folder / "metrics.json").exists())
+
+    def test_with_ncu_its_tables_are_the_report(self) -> None:
+        report = self.report(self.job('echo report > "$2"'))
+        self.assertEqual((report["verdict"], self.told()), ("passed", ["n: 4|1|None", "n: 8|1|None"]))
+        self.assertIn("benchmark.1.report\nadd(float *)", self.log.getvalue())
+        self.assertNotIn("???", self.log.getvalue())
+        words = (self.folder / "asked").read_text().splitlines()[1]
+        for part in ("--set full", "--nvtx --nvtx-include custom_kernel/", "--launch-count 10", "report.1.ncu-rep"):
+            self.assertIn(part, words)
+        self.assertTrue(words.endswith("eval.py profile kq_cases.txt"), words)
+        self.assertTrue((self.folder / "report.1.ncu-rep").exists())
+        told = self.metrics()
+        self.assertEqual((told["tool"], told["message"], len(told["kernels"])), ("ncu 2025.3.1.0", "", 4))
+        self.assertTrue(told["kernels"][2]["kernel"].startswith("benchmark.1 (n: 8): "), told)
+
+    def test_the_tables_of_two_kernels_are_shown(self) -> None:
+        shown = ncu_run.tables_in(DETAILS)
+        for part in ("add(float *)", "61.02", "sub(float *)", "2.00", "further kernels are in the report"):
+            self.assertIn(part, shown)
+        for part in ("Hidden", "mul", "Section", "python3"):
+            self.assertNotIn(part, shown)
+
+    def test_a_report_that_ncu_does_not_write_is_the_programs_own(self) -> None:
+        report = self.report(self.job("echo '==ERROR== ERR_NVGPUCTRPERM - no permission' > \"$log\""))
+        self.assertEqual(report["verdict"], "passed")
+        self.assertIn("benchmark.0.report\n???", self.log.getvalue())
+        self.assertEqual(self.metrics()["message"], "benchmark.0 (n: 4): ERR_NVGPUCTRPERM - no permission")
+
+    def test_a_program_without_a_range_runs_without_ncu(self) -> None:
+        self.assertEqual(self.report(self.job("exit 9"), PROGRAM)["verdict"], "passed")
+        self.assertEqual(self.told(), ["n: 4||None", "n: 8||None"])
+        self.assertIn("marks no NVTX range", self.metrics()["message"])
+
+    def test_a_program_may_pass_without_a_report(self) -> None:
+        silent = PROGRAM.replace('print(f"{kind}.{i}.report: Pz8*", file=out)', "pass")
+        report = self.report(self.job("", "cpu"), silent)
+        self.assertEqual([case["passed"] for case in report["cases"]], [True, True])
+
+    def test_a_failed_benchmark_has_its_own_name(self) -> None:
+        wrong = "def run(mode, line, seed): return 'off' if 'n: 8' in line else None\n"
+        report = self.report(self.job("", "cpu"), submission=wrong)
+        self.assertEqual((report["verdict"], report["message"]), ("wrong_answer", "benchmark.1 (n: 8): off"))
+        self.assertEqual(len(report["cases"]), 1)
+
+    def test_a_program_without_the_mode_is_named(self) -> None:
+        report = self.report(self.job("", "cpu"), "import sys\nsys.exit(2)\n")
+        self.assertEqual(
+            (report["verdict"], report["message"]), ("problem_invalid", "the program does not know the mode profile")
+        )
 
 
 class Problems(unittest.TestCase):
