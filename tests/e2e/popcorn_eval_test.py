@@ -3,6 +3,7 @@ both side by side; and the programs of kq.popcorn in the places of eval.py and p
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import unittest
@@ -115,6 +116,22 @@ class Mistakes(kq.EndToEndTest):
         done = kq.kq("submit", *words)
         self.assert_end(done, 2)
         self.assertIn("--judged-by goes with problems in GPU MODE's form", done.stderr)
+
+    def test_problems_that_are_not_served_say_why(self) -> None:
+        shutil.copytree(PROBLEM.parent, self.folder / "problems")
+        problem = self.folder / "problems/vector_add"
+        task = (problem / "task.yml").read_text()
+        several = "its submissions run on several GPUs at once, and a job has one"
+        for changed, judge, why in (
+            (task + "multi_gpu: true\n", "kq", "cannot be judged here: " + several),
+            (task + "multi_gpu: true\n", "problem", "cannot run its own program here: " + several),
+            (task.replace("lang: py", "lang: cu"), "kq", "kq submit --judged-by problem runs its own program"),
+        ):
+            (problem / "task.yml").write_text(changed)
+            done = kq.kq("submit", problem, "--judged-by", judge, "--run", "none", "--broker", "ipc:///tmp/kq-nobody")
+            self.assert_end(done, 2)
+            self.assertIn("kq-submit: leaderboard vector_add cannot ", done.stderr)
+            self.assertIn(why, done.stderr)
 
 
 class Programs(kq.SubmitTest):

@@ -68,7 +68,9 @@ TEST_F(EvalProblemTest, what_cannot_run_is_said_in_one_sentence) {
   without.program.reset();
   empty.tests.clear();
   empty.benchmarks.clear();
-  EXPECT_THAT(why(several), HasSubstr("add cannot run its own program here: its submissions run on several GPUs"));
+  EXPECT_THAT(why(several),
+              HasSubstr("add cannot run its own program here: its submissions run on several GPUs at once, and "
+                        "a job has one"));
   EXPECT_EQ(why(wrong), "leaderboard add cannot be read: task.yml: lang must be py or cu");
   EXPECT_THAT(why(without), HasSubstr("none of its files is the program that config.main names"));
   EXPECT_THAT(why(empty), HasSubstr("it has neither tests nor benchmarks"));

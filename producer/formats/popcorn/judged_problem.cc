@@ -122,8 +122,10 @@ std::string spec_of(const Json& test) {
 std::optional<std::string> unfit(const Board& board) {
   if (!board.mistake.empty()) return "leaderboard " + board.name + " cannot be read: " + board.mistake;
   const std::string here = "leaderboard " + board.name + " cannot be judged here: ";
-  if (board.lang != "py") return here + "its lang is " + board.lang + ", and only py is possible";
-  if (board.is_multi_gpu) return here + "its submissions run on several GPUs at once";
+  if (board.lang != "py")
+    return here + "its lang is " + board.lang +
+           ", so its data are C++ values and no tensors; kq submit --judged-by problem runs its own program";
+  if (board.is_multi_gpu) return here + "its submissions run on several GPUs at once, and a job has one";
   const bool has_reference =
       std::ranges::any_of(board.files, [](const BoardFile& file) { return file.name == "reference.py"; });
   if (!has_reference) return here + "it has no reference.py";

@@ -36,7 +36,9 @@ TEST(JudgedProblemTest, a_problem_in_another_language_is_refused) {
   Board board{.name = "add", .lang = "cu"};
   const auto files = judged_files(board, "x");
   ASSERT_FALSE(files);
-  EXPECT_EQ(files.error().message, "leaderboard add cannot be judged here: its lang is cu, and only py is possible");
+  EXPECT_EQ(files.error().message,
+            "leaderboard add cannot be judged here: its lang is cu, so its data are C++ values and no "
+            "tensors; kq submit --judged-by problem runs its own program");
 }
 
 }  // namespace
