@@ -190,7 +190,8 @@ std::string remarks(const LeaderboardRow& row) {
 
 std::string leaderboard_table(const Leaderboard& board) {
   if (board.rows.empty())
-    return board.left_out_count > 0 ? "no job has passed without findings yet\n" : "no job has passed yet\n";
+    return board.left_out_count > 0 ? "no job has passed without findings yet\n"
+                                    : "no job has passed with a time yet\n";
   const Occurring occurring(board.rows);
   const std::vector<TextColumn> columns = text_columns(board, occurring);
   std::vector<TableColumn> heads;

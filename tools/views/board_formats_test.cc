@@ -47,7 +47,7 @@ TEST(board_formats, table_csv_and_json_say_the_same) {
 }
 
 TEST(board_formats, a_board_without_passed_jobs_says_so) {
-  EXPECT_EQ(leaderboard_table(built({})), "no job has passed yet\n");
+  EXPECT_EQ(leaderboard_table(built({})), "no job has passed with a time yet\n");
 }
 
 TEST(board_formats, a_ranking_has_shared_ranks_jobs_samples_baseline_and_runs) {
