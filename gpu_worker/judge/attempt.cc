@@ -107,8 +107,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
 
 void Judge::make_ahead(const Plan& last) {
   ahead_.reset();
-  if (reference_ && reference_->workloads().size() == 1)
-    ahead_ = SubmissionMemory::make_ahead(device_, reference_->layout(), last);
+  if (reference_ && !layouts_.empty()) ahead_ = SubmissionMemory::make_ahead(device_, layouts_, last);
 }
 
 void Judge::begin(Preparing& preparing) const {
@@ -132,6 +131,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
 Step<Verdict> Judge::judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel,
                                Preparing& preparing, Report& report) {
+  layouts_ = {layout};
   KQ_TRY(reference_->use(plan, std::move(layout)));
   Plan certified = plan;
   if (plan.certifies) {
@@ -139,9 +139,8 @@ Step<Verdict> Judge::judge_one(const Plan& plan, std::uint64_t seed, Layout layo
     KQ_TRY(certify(device_, *reference_, plan, draw_, {}, certificate));
     KQ_TRY(apply(std::move(certificate), certified, report));
   }
-  KQ_TRY_VALUE(auto submission,
-               SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_,
-                                    std::span(&reference_->layout(), 1), std::exchange(ahead_, std::nullopt)));
+  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_,
+                                                     layouts_, std::exchange(ahead_, std::nullopt)));
   return judge_workload(certified, seed, 0, nullptr, *submission, preparing, report);
 }
 
@@ -168,8 +167,8 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
   const std::size_t workloads = among != nullptr ? among->workloads : 1;
-  trials.share_warm_trials(workloads);
-  if (among != nullptr && among->was_checked) trials.trust_reference();
+  trials.share_samples(workloads);
+  if (among != nullptr && among->is_timing) trials.trust_reference(*among->reference_ns);
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
@@ -186,6 +185,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   report.trials_us += trials_us;
   report.waited_us += waited_us;
   if (!times) return tl::unexpected(times.error());
+  if (among != nullptr) *among->reference_ns = trials.reference_ns();
   if (among == nullptr || among->is_last) KQ_TRY(submission.check_runs_nothing());
   begin(preparing);
   KQ_TRY_VALUE(const auto after, calibrate(plan, submission, among == nullptr ? 0 : kCalibrationAgeAmongNs));

@@ -57,9 +57,11 @@ class Judge {
                                          Report& report);
   // How a workload is judged where the problem has several.
   struct Among {
-    std::size_t workloads = 1;      // those that this pass judges
-    bool is_last = false;           // of this pass: the same process runs all of them
-    bool was_checked = false;       // by earlier calls of this attempt, so the reference is known to agree with itself
+    std::size_t workloads = 1;  // those that this pass judges
+    bool is_last = false;       // of this pass: the same process runs all of them
+    bool is_timing = false;     // earlier calls of this attempt have checked the workload
+    // The last time of a call of the reference on this workload; replaced at the end.
+    std::int64_t* reference_ns = nullptr;
     std::uint64_t touch_bytes = 0;  // the size of calls that the overhead is measured for; 0: that of the workload
   };
   Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, const Among* among,
@@ -79,6 +81,7 @@ class Judge {
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
   std::uint64_t touch_bytes_ = 0;          // of the workload that is judged now
+  std::vector<Layout> layouts_;            // of the workloads of the last attempt
   std::optional<SubmissionMemory> ahead_;  // for the next submission
 };
 

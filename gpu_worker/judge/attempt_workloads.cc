@@ -1,5 +1,6 @@
 // The part of Judge that judges several workloads in one attempt.
 #include <algorithm>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -58,15 +59,15 @@ void put(CaseResult one, std::vector<CaseResult>& cases) {
 // attempt.
 Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
                                    sys::Fd channel, Preparing& preparing, Report& report) {
-  ahead_.reset();
-  KQ_TRY_VALUE(const auto layouts, describe_all(plan, seed, workloads, report));
+  KQ_TRY_VALUE(layouts_, describe_all(plan, seed, workloads, report));
   if (workloads.empty()) return combine(report.cases);
-  reference_->reserve(layouts);
+  reference_->reserve(layouts_);
   Plan certified = plan;
   if (plan.certifies) {
     KQ_TRY(certify_all(certified, seed, workloads, report));
   }
-  const std::uint64_t small_bytes = largest_small(layouts);
+  const std::uint64_t small_bytes = largest_small(layouts_);
+  std::map<std::uint32_t, std::int64_t> reference_ns;  // by workload
   std::unique_ptr<SubmissionSide> submission;
   for (const bool is_timing : {false, true}) {
     if (is_timing) {
@@ -84,13 +85,14 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
       if (!fits(described, reference_->layout().tables)) return stop(VerdictName::problem_invalid, changed_form());
       const Among among{.workloads = workloads.size(),
                         .is_last = workload == workloads.back(),
-                        .was_checked = is_timing,
+                        .is_timing = is_timing,
+                        .reference_ns = &reference_ns[workload],
                         .touch_bytes = reference_->layout().bytes() <= kTouchBytesSmall ? small_bytes : 0};
       if (submission) {
         KQ_TRY(submission->change_workload(part));
       } else {
         KQ_TRY_VALUE(submission, SubmissionSide::open(device_, std::exchange(channel, {}), exits_, wait_mode_, plan,
-                                                      *reference_, layouts));
+                                                      *reference_, layouts_, std::exchange(ahead_, std::nullopt)));
       }
       auto verdict = judge_workload(part, seed, workload, &among, *submission, preparing, report);
       if (!verdict && std::holds_alternative<Error>(verdict.error())) return verdict;

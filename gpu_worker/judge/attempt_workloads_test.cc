@@ -75,6 +75,17 @@ TEST(AttemptWorkloads, the_warm_trials_of_a_child_that_is_never_steady_are_share
   EXPECT_LE(calls, names.size() * others + kSteadyTrialsMax);
 }
 
+TEST(AttemptWorkloads, the_reference_is_timed_once_to_check_and_a_few_times_beside_timed_calls) {
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 4, .warmup = 2, .timed = 20};
+  const Report report = fixture.run({}, with_workloads({"a", "b", "c", "d", "e", "f", "g", "h"}));
+  ASSERT_EQ(outcome_text(report), "passed");
+  for (const CaseResult& one : report.cases) {
+    EXPECT_EQ(one.samples.submission_ns.size(), kTimedSamplesMin);
+    EXPECT_EQ(one.samples.reference_ns.size(), kReferencesOfManyMin);
+  }
+}
+
 TEST(AttemptWorkloads, a_model_that_has_another_form_when_it_is_constructed_again_makes_the_problem_invalid) {
   JudgeFixture fixture;
   int loads = 0;

@@ -23,7 +23,8 @@ std::optional<std::uint32_t> runnable_tasks() {
 
 }  // namespace
 
-void TrialRun::share_warm_trials(std::size_t workloads) {
+void TrialRun::share_samples(std::size_t workloads) {
+  if (workloads > 1) first_references_ = kReferencesOfManyMin;
   steady_trials_max_ = std::max(kSteadyTrialsMax / static_cast<std::uint32_t>(workloads), 1u);
   steady_limit_ns_ = kSteadyLimitNs / static_cast<std::int64_t>(workloads);
 }
@@ -40,7 +41,7 @@ bool TrialRun::must_warm() const {
 // Returns whether the next timed trial times the reference.
 bool TrialRun::times_reference() const {
   const std::size_t timed = times_.submission.size();
-  const std::size_t wanted = sampling_ == Sampling::alike ? timed + 1 : kTimedSamplesMin + timed / kTimedPerReference;
+  const std::size_t wanted = sampling_ == Sampling::alike ? timed + 1 : first_references_ + timed / kTimedPerReference;
   return times_.reference.size() < wanted;
 }
 

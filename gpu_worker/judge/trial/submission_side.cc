@@ -99,8 +99,8 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, std::span<const La
   return memory;
 }
 
-std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
-  const std::span<const Layout> layouts(&layout, 1);
+std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, std::span<const Layout> layouts,
+                                                             const Plan& plan) {
   const Sizes wanted = sizes(device, layouts, plan);
   if (device.info().kind != DeviceKind::cuda ||
       wanted.slots * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)

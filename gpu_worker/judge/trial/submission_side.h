@@ -28,7 +28,7 @@ class SubmissionMemory {
   static Step<SubmissionMemory> make(Device& device, std::span<const Layout> layouts, const Plan& plan);
   // Makes the memory for a later child. Returns nothing without a GPU, where the memory is large, or where there is no
   // room.
-  static std::optional<SubmissionMemory> make_ahead(Device& device, const Layout& layout, const Plan& plan);
+  static std::optional<SubmissionMemory> make_ahead(Device& device, std::span<const Layout> layouts, const Plan& plan);
   // Returns whether a submission with these layouts and this plan needs memory of exactly these sizes.
   bool fits(Device& device, std::span<const Layout> layouts, const Plan& plan) const;
 

@@ -138,14 +138,15 @@ TEST_F(SubmissionSideTest, a_write_outside_of_a_calls_outputs_is_found) {
 
 TEST_F(SubmissionSideTest, memory_made_ahead_is_used_where_it_fits) {
   FakeDevice gpu;
-  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan)) << "it saves no time on a CPU";
+  const std::span<const Layout> layouts(&reference_->layout(), 1);
+  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, layouts, fixture_.plan)) << "it saves no time on a CPU";
   gpu.described.kind = DeviceKind::cuda;
-  auto ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan);
+  auto ahead = SubmissionMemory::make_ahead(gpu, layouts, fixture_.plan);
   ASSERT_TRUE(ahead);
   ASSERT_EQ(gpu.windows, 1);
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
   EXPECT_EQ(gpu.windows, 1);
-  ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan);
+  ahead = SubmissionMemory::make_ahead(gpu, layouts, fixture_.plan);
   fixture_.plan.limits.bursts =
       fixture_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // needs an arena of another size
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));

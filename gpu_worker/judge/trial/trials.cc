@@ -47,6 +47,11 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
   voids_max_ = kVoidTrialsMax + kinds_left_.size() / kTrialsPerVoid;
 }
 
+void TrialRun::trust_reference(std::int64_t reference_ns) {
+  is_reference_trusted_ = true;
+  reference_ns_ = reference_ns;
+}
+
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
   while (reference_.trial_ns() <= kCommandNsMax && has_time()) {
     KQ_TRY_VALUE(const auto made,
@@ -139,7 +144,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
               .seeds = {},
               .poison = poison_word(draw_()),
               .slot_draw = kind == TrialKind::warm ? next_number_ : draw_()};
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference());
+  trial.times_reference = (trial.number == 0 && reference_ns_ == 0) || (trial.is_timed() && times_reference());
   trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
   trial.during_warm_up = is_warm_up_running();
@@ -211,7 +216,7 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
 
 // Returns how many of the reference's first samples are still missing.
 std::size_t TrialRun::missing_references() const {
-  const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
+  const std::size_t wanted = std::min<std::size_t>(first_references_, plan_.trials.timed);
   return wanted - std::min(wanted, times_.reference.size());
 }
 

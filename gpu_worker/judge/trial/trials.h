@@ -48,6 +48,9 @@ inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
 inline constexpr std::uint32_t kTimedPerReference = 8;
 // Where the outlier filter leaves fewer samples of the reference, they are repeated while no warm-up runs.
 inline constexpr std::size_t kReferencesMin = 3;
+// Of several workloads each has as many samples of the reference at first, in place of kTimedSamplesMin: a sample takes
+// 0.8 ms, mostly until the GPU has switched to the reference and back (H200), and the job's time is a mean of them all.
+inline constexpr std::size_t kReferencesOfManyMin = 4;
 // How long the judge waits for the device's memory to become as fast as usual, before it repeats calls during which the
 // memory was slow. The driver takes 0.36 s to clear 140 GB.
 inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
@@ -64,7 +67,7 @@ inline constexpr std::int64_t kCommandNsMax = 4'000'000;
 enum class Sampling { sparse, alike };
 
 // The most warm trials that come before the timed ones until both sides are steady, and the time after which no further
-// one begins. Several workloads share both (TrialRun::share_warm_trials).
+// one begins. Several workloads share both (TrialRun::share_samples).
 inline constexpr std::uint32_t kSteadyTrialsMax = 24;
 inline constexpr std::int64_t kSteadyLimitNs = 300'000'000;
 
@@ -83,14 +86,17 @@ class TrialRun {
   TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw,
            Sampling sampling = Sampling::sparse);
 
-  // Leaves out the check that the reference agrees with itself. May be called before run().
-  void trust_reference() { is_reference_trusted_ = true; }
-  // Makes these trials those of one of so many workloads, which share what one workload may take to become steady. May
-  // be called before run().
-  void share_warm_trials(std::size_t workloads);
+  // Leaves out the check that the reference agrees with itself, and the call that tells its time. May be called before
+  // run().
+  void trust_reference(std::int64_t reference_ns);
+  // Makes these trials those of one of so many workloads, which share what one workload may take to become steady, and
+  // each have kReferencesOfManyMin samples of the reference at first. May be called before run().
+  void share_samples(std::size_t workloads);
   // Makes the reference compute trials ahead while has_time() returns true and there is room. Does nothing where the
   // reference is known to be slow.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
+  // Returns the last time of a call of the reference; 0: none was timed.
+  std::int64_t reference_ns() const { return reference_ns_; }
   // Returns whether all trials of run() had the same inputs.
   bool inputs_never_changed() const { return inputs_change_.never_changed(); }
   // Returns whether the reference returned the same outputs in all of several trials, although the inputs differed.
@@ -169,6 +175,7 @@ class TrialRun {
   Steadiness steady_submission_;
   Steadiness steady_reference_;
   std::uint32_t steady_trials_ = 0;
+  std::size_t first_references_ = kTimedSamplesMin;  // wanted in the first timed trials
   std::uint32_t steady_trials_max_ = kSteadyTrialsMax;
   std::int64_t steady_limit_ns_ = kSteadyLimitNs;
   std::int64_t steady_since_ns_ = 0;  // when the first trial for steadiness was made; 0: none was
