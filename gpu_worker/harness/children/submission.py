@@ -18,7 +18,7 @@ from harness.children.model_file import Problem
 from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import TensorSpec, seed_everything, value_of
 from harness.extensions import loader
-from harness.kernels import triton_precompile
+from harness.kernels import kernel_calls, triton_precompile
 from harness.kernels.kernel_calls import KernelCalls
 from harness.problem.forbidden_calls import ForbiddenCalls
 
@@ -33,6 +33,7 @@ class Submission(CommandHandler):
     def prepare(job: Job) -> None:
         if job.on_gpu:
             triton_precompile.unpack_common()
+        kernel_calls.note_harness_modules()
 
     def load(self) -> None:
         backend = BACKENDS.get(self.job.backend)
