@@ -29,6 +29,7 @@ from harness.children.tensors import (
     value_of,
 )
 from harness.values.value_tree import Arguments, Result
+from harness.zygote.malloc_thresholds import BLOCK_BYTES_MAX
 
 AUDITED_CALLS = 2  # calls of which CUPTI reports launches: the warm-up calls
 
@@ -198,8 +199,16 @@ class CommandHandler:
             self._runtime.audit_stop_launch_reports()
         self._audit_polls += 1
 
+    def drop_last_outputs(self) -> None:
+        """Frees the outputs of the last call before the next one. Without a GPU small ones stay until the next call has
+        returned: it then writes to another block than the last call did in every process. Otherwise the blocks that a
+        process happens to have free decide whether a call writes to memory that is still in the cache.
+        """
+        kept = [] if self.job.on_gpu else [x for x in self._last_outputs if x.nbytes <= BLOCK_BYTES_MAX]
+        self._last_outputs = kept
+
     def enter_pool(self) -> None:
-        self._last_outputs = []
+        self.drop_last_outputs()
         if self._pool is not None and self._pool_use is None:
             self._pool_use = torch.cuda.use_mem_pool(self._pool)
             self._pool_use.__enter__()  # kept until the pool is left: the pool is left when the object is dropped

@@ -87,6 +87,9 @@ class Reference(CommandHandler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.described_results: dict[int, DescribedResult] = {}  # by workload
+        # The inputs that were drawn last. They stay until the next ones are drawn, so that a call is not quicker because
+        # it gets their memory, which is still in the cache.
+        self._last_drawn: list[Any] = []
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         """Classifies an error: a problem that fails is invalid, except where another machine could run it."""
@@ -256,8 +259,10 @@ class Reference(CommandHandler):
         self.synchronize()
 
     def make_inputs(self) -> None:
-        self._last_outputs = []
-        self.copy_inputs(self.draw_inputs())
+        self.drop_last_outputs()
+        drawn = self.draw_inputs()
+        self.copy_inputs(drawn)
+        self._last_drawn = [] if self.job.on_gpu else drawn
         self.synchronize()
 
     def copy_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:

@@ -140,6 +140,25 @@ class Roundtrip(WorldTest):
             self.assert_ok(reference.do(Command.LOAD, seed))
             self.assertEqual([entry.name for entry in reference.page.states[: reference.page.state_count]], [b"cache"])
 
+    def test_a_small_output_lies_in_another_block_than_that_of_the_last_call(self) -> None:
+        large = RELU.replace("torch.randn(4, 8)", "torch.randn(64, 64)")
+        for is_reference in (False, True):
+            reference, submission = self.pair(large, large.replace("Model", "ModelNew"))
+            self.assert_ok(submission.do(Command.LOAD, 7))
+            child = reference if is_reference else submission
+            child.page.keeps_outputs = 1
+            row = TensorDesc.from_buffer_copy(child.page.outputs[0])
+            places = []
+            for seed in range(11, 15):
+                child.page.outputs[0] = row
+                if is_reference:
+                    self.assert_ok(child.do(Command.MAKE_INPUTS, seed))
+                self.assert_ok(child.do(Command.STAGE, seed))
+                self.assert_ok(child.do(Command.CALL, seed))
+                self.assertEqual(child.page.outputs[0].place, Place.PROCESS)
+                places.append(child.page.outputs[0].offset)
+            self.assertTrue(all(a != b for a, b in zip(places, places[1:])), places)
+
     def test_a_model_is_gone_before_the_next_one_is_made(self) -> None:
         counted = """
     living = 0

@@ -341,6 +341,13 @@ void Child::find_process() {
   process_->stop();
 }
 
+void Child::fill_in_process(std::span<const Tensor> outputs, std::uint32_t word) {
+  if (process_ == nullptr) return;
+  for (const Tensor& output : outputs) {
+    if (output.place == channel::Place::process) process_->fill(output.offset, output.bytes, word);
+  }
+}
+
 std::string Child::runs_without_command() {
   return process_ ? process_->runs_without_command() : std::string();
 }

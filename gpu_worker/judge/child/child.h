@@ -147,6 +147,9 @@ class Child {
   // The child's process, which is stopped while the child has no command; null for a child with a GPU, and where the
   // judge may not stop the process. Known from the first answer on.
   ChildProcess* process() const { return process_.get(); }
+  // Overwrites outputs that the process keeps while it is stopped, as the judge does with those in an arena: a later
+  // call that writes only a part of them is caught.
+  void fill_in_process(std::span<const Tensor> outputs, std::uint32_t word);
   // Lets the process go on for a moment without a command. Returns in words what of it then runs all the time, or an
   // empty text.
   std::string runs_without_command();

@@ -446,7 +446,8 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
   auto prepare = [&]() -> Expected<void> {
-    // Without a GPU the judge's writes change how fast the child's memory is, so both sides' windows are written alike.
+    // Without a GPU the judge's writes change how fast the child's memory is, so the windows of both sides, and the
+    // outputs that a call leaves in its process, are written alike.
     if (child_->process() != nullptr) {
       KQ_TRY(device_.fill(window(), layout_.outputs.begin, layout_.outputs.bytes(), 0));
     }
@@ -454,7 +455,9 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   };
   auto take = [&](const Answered& answered) {
     const OutputSource from{.window = window(), .arena = arena_, .process = child_->process()};
-    return take_outputs(device_, layout_, from, answered.tables.outputs, to);
+    return take_outputs(device_, layout_, from, answered.tables.outputs, to).map([&] {
+      child_->fill_in_process(answered.tables.outputs, 0);
+    });
   };
   const CommandRequest request{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
   if (const auto staged = accept(stage(*child_, request), doing(Phase::run)); !staged) return staged;

@@ -230,7 +230,7 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
     if (!plan.constant_passes) in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
     if (in_place) return compare_in_place(plan, trial, *in_place);
     return take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot).map([&] {
-      poison_in_process(answered.tables.outputs, trial.poison);
+      child_->fill_in_process(answered.tables.outputs, trial.poison);
     });
   };
   const CommandRequest request{.command = Command::call,
@@ -465,15 +465,6 @@ Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
       return filled;
   }
   return {};
-}
-
-// Outputs that the process keeps are overwritten while it is stopped, as those in an arena are: a later call that
-// writes only a part of them is caught.
-void SubmissionSide::poison_in_process(std::span<const Tensor> outputs, std::uint32_t poison) {
-  if (child_->process() == nullptr) return;
-  for (const Tensor& output : outputs) {
-    if (output.place == channel::Place::process) child_->process()->fill(output.offset, output.bytes, poison);
-  }
 }
 
 Step<void> SubmissionSide::check_runs_nothing() {

@@ -168,7 +168,6 @@ class SubmissionSide {
   std::uint64_t shift_of(const Trial& trial) const {
     return trial.slot_draw % memory_.window.slots * reference_.layout().bytes();
   }
-  void poison_in_process(std::span<const Tensor> outputs, std::uint32_t poison);
   Step<void> record_returned(const std::vector<Tensor>& got);
   Step<void> check_forms(const Trial& trial, const Expectation& expectation, std::span<const Tensor> got) const;
   Step<void> check_gaps(const Trial& trial, const Expectation& expectation);
