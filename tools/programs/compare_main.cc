@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "store/rocks/rocks_store.h"
 #include "sys/clock.h"
@@ -59,7 +60,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--alpha", "NUMBER", "rate of chance findings among the changes of time (default: 0.01)", options.alpha);
   flags.option("--min-change", "PERCENT", "a change of time by less is none (default: 3)", options.change_min_pct);
   flags.flag("--all", "table: list kernels without a change as well", options.all);
-  flags.flag("--fail-on-regression", "exit with code 1 when a kernel that passed fails, is slower, or is missing",
+  flags.flag("--fail-on-regression",
+             "exit with code 1 when a kernel that passed fails, is slower, or is missing; with 4 when one is unfinished, "
+             "with 5 when no time could be compared",
              options.fail_on_regression);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
@@ -102,8 +105,30 @@ Expected<std::string> text_of(const Options& options, const std::vector<kq::tool
                                  std::get<std::string>(now).substr(0, 19) + "Z");
 }
 
-// Returns whether a run has regressions.
-Expected<bool> work(const Options& options) {
+// Returns the exit code of --fail-on-regression for one run. Where the comparison cannot tell, it says so.
+ExitCode judge(const kq::tools::Comparison& comparison) {
+  const std::string run = kq::tools::printable(comparison.run);
+  switch (kq::tools::regression_finding(comparison)) {
+    case kq::tools::RegressionFinding::none:
+      return ExitCode::ok;
+    case kq::tools::RegressionFinding::regressed:
+      return ExitCode::job_failed;
+    case kq::tools::RegressionFinding::unfinished:
+      std::cerr << kProgram << ": whether run " << run << " has regressions is not known, because "
+                << kq::producer::counted(comparison.count(kq::tools::Change::unfinished), "kernel")
+                << (comparison.count(kq::tools::Change::unfinished) == 1 ? " is" : " are") << " unfinished\n";
+      return ExitCode::gave_up;
+    case kq::tools::RegressionFinding::nothing_compared:
+      std::cerr << kProgram << ": whether run " << run
+                << " has regressions is not known, because no kernel that passed in the base run ran on the same device "
+                   "model against the same problem\n";
+      return ExitCode::nothing;
+  }
+  return ExitCode::our_fault;
+}
+
+// Compares the runs and returns the exit code.
+Expected<ExitCode> work(const Options& options) {
   if (options.runs.empty()) return kq::bad_input("name at least two runs: kq compare BASE RUN");
   if (options.runs.size() > kRunsMax)
     return kq::bad_input("at most " + std::to_string(kRunsMax) + " runs are compared at once");
@@ -119,26 +144,30 @@ Expected<bool> work(const Options& options) {
   std::vector<kq::tools::RunResults> others;
   std::vector<kq::tools::Comparison> comparisons;
   others.reserve(options.runs.size());  // comparisons refer to the results
-  bool has_regressions = false;
   for (const std::string& run : options.runs) {
     KQ_TRY_VALUE(auto results, results_of(*open.source, run));
     others.push_back(std::move(results));
     comparisons.push_back(kq::tools::compare_runs(options.base, base, run, others.back(), how));
-    has_regressions = has_regressions || comparisons.back().regression_count() > 0;
   }
   KQ_TRY_VALUE(const std::string text, text_of(options, comparisons, how));
   KQ_TRY_VALUE(auto file, kq::tools::OutputFile::open(options.out));
   KQ_TRY(file.write(text));
   KQ_TRY(file.commit());
-  return has_regressions;
+  if (!options.fail_on_regression) return ExitCode::ok;
+  // A regression that is known goes before what is not known.
+  ExitCode code = ExitCode::ok;
+  for (const kq::tools::Comparison& comparison : comparisons) {
+    const ExitCode one = judge(comparison);
+    if (code == ExitCode::ok || one == ExitCode::job_failed) code = one;
+  }
+  return code;
 }
 
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
-  const auto has_regressions = work(options);
-  if (!has_regressions) return report_error(kProgram, has_regressions.error());
-  return static_cast<int>(*has_regressions && options.fail_on_regression ? ExitCode::job_failed : ExitCode::ok);
+  const auto done = work(options);
+  return done ? static_cast<int>(*done) : report_error(kProgram, done.error());
 }
 
 }  // namespace

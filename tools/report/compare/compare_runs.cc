@@ -216,6 +216,21 @@ std::size_t Comparison::regression_count() const {
                                                 [](const ComparedKernel& kernel) { return kernel.is_regression(); }));
 }
 
+RegressionFinding regression_finding(const Comparison& comparison) {
+  if (comparison.regression_count() > 0) return RegressionFinding::regressed;
+  std::size_t passed_count = 0;
+  std::size_t compared_count = 0;
+  for (const ComparedKernel& kernel : comparison.kernels) {
+    if (kernel.base == nullptr) continue;
+    if (kernel.change == Change::unfinished && (kernel.base->is_passed || !kernel.base->is_finished))
+      return RegressionFinding::unfinished;
+    if (!kernel.base->is_passed) continue;
+    ++passed_count;
+    if (kernel.change != Change::incomparable) ++compared_count;
+  }
+  return passed_count > 0 && compared_count == 0 ? RegressionFinding::nothing_compared : RegressionFinding::none;
+}
+
 Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,
                         const RunResults& now, const CompareOptions& options) {
   Comparison comparison{.base_run = base_run, .run = run, .kernels = {}, .notes = {}};

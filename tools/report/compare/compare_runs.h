@@ -82,6 +82,12 @@ struct Comparison {
   std::size_t regression_count() const;
 };
 
+// What a comparison says about regressions. `unfinished` and `nothing_compared` mean that it cannot tell.
+enum class RegressionFinding { none, regressed, unfinished, nothing_compared };
+// Returns `regressed` if a kernel got worse; else `unfinished` if a kernel that may have got worse has no verdict in one
+// of the runs; else `nothing_compared` if kernels passed in the base run, and none of them could be compared.
+RegressionFinding regression_finding(const Comparison& comparison);
+
 // Both results must outlive the comparison.
 Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,
                         const RunResults& now, const CompareOptions& options);

@@ -61,6 +61,26 @@ TEST(CompareRuns, a_kernel_that_failed_and_is_gone_is_no_regression) {
   EXPECT_EQ(comparison.regression_count(), 0u);
 }
 
+TEST(CompareRuns, what_was_not_measured_is_not_free_of_regressions) {
+  const auto finding = [](const RunResults& base, const RunResults& now) {
+    return regression_finding(compare_runs("r1", base, "r2", now, {}));
+  };
+  RunRow other_problem = timed("a", 1'000);
+  other_problem.entry.submission.problem.hash = sha256("another problem");
+  const RunResults a = results({timed("a", 1'000)});
+  const RunResults failing = results({ended_row("a", VerdictName::crashed)});
+  EXPECT_EQ(finding(a, a), RegressionFinding::none);
+  EXPECT_EQ(finding(a, failing), RegressionFinding::regressed);
+  EXPECT_EQ(finding(a, results({queued_row("a")})), RegressionFinding::unfinished);
+  EXPECT_EQ(finding(results({queued_row("a")}), a), RegressionFinding::unfinished);
+  EXPECT_EQ(finding(failing, results({queued_row("a")})), RegressionFinding::none);
+  EXPECT_EQ(finding(a, results({other_problem})), RegressionFinding::nothing_compared);
+  EXPECT_EQ(finding(results({timed("a", 1'000), timed("b", 1'000)}), results({other_problem, timed("b", 1'000)})),
+            RegressionFinding::none);
+  EXPECT_EQ(finding(results({timed("a", 1'000), timed("b", 1'000)}), results({queued_row("a")})),
+            RegressionFinding::regressed);
+}
+
 TEST(CompareRuns, small_changes_count_only_if_asked) {
   const RunResults base = results({timed("a", 10'000)}), now = results({timed("a", 10'800)});
   EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {})), ElementsAre("a slower"));
