@@ -1,5 +1,6 @@
 #include "producer/client/running_stack.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,11 +72,28 @@ Expected<std::string> default_state_folder(const Environment& environment) {
   return bad_input("neither XDG_STATE_HOME nor HOME is set; name a state folder with --state DIR");
 }
 
+std::string last_up_file_of(const std::string& default_state_folder) {
+  return default_state_folder + "/last-up";
+}
+
+std::string last_up_folder(const Environment& environment) {
+  const auto usual = default_state_folder(environment);
+  if (!usual) return "";
+  std::ifstream file(last_up_file_of(*usual));
+  std::string folder;
+  std::getline(file, folder, '\0');
+  struct stat status {};
+  const bool is_own = ::stat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                      status.st_uid == ::geteuid() && (status.st_mode & S_IWOTH) == 0;
+  return is_own ? folder : "";
+}
+
 DefaultBroker default_broker(const Environment& environment) {
   if (std::string broker = environment("KQ_BROKER"); !broker.empty()) return {.url = std::move(broker)};
-  if (const auto state = default_state_folder(environment)) {
-    if (auto holder = holder_of(*state); holder && !holder->url.empty())
-      return {.url = std::move(holder->url), .state_folder = *state};
+  for (const std::string& state : {last_up_folder(environment), default_state_folder(environment).value_or("")}) {
+    if (state.empty()) continue;
+    if (auto holder = holder_of(state); holder && !holder->url.empty())
+      return {.url = std::move(holder->url), .state_folder = state};
   }
   return {.url = std::string(net::kDefaultBrokerUrl)};
 }

@@ -52,12 +52,19 @@ std::string process_environment(const char* name);
 // Returns $XDG_STATE_HOME/kq, else ~/.local/state/kq.
 Expected<std::string> default_state_folder(const Environment& environment);
 
+// Returns the path of the file that has the path of the state folder of this user's last `kq up`.
+std::string last_up_file_of(const std::string& default_state_folder);
+// Returns the state folder of this user's last `kq up`. Returns an empty string if none is known, or if the folder
+// belongs to another user or every user may write into it, because such a folder may name a broker of another user.
+std::string last_up_folder(const Environment& environment);
+
 // The broker that a program uses without an option.
 struct DefaultBroker {
   std::string url;
   std::string state_folder{};  // the folder of the process that runs it; empty for a broker that was found otherwise
 };
-// Returns $KQ_BROKER, else the broker that runs in the default state folder, else the broker at the default URL.
+// Returns $KQ_BROKER, else the broker that runs in the state folder of the last `kq up`, else the one that runs in the
+// default state folder, else the broker at the default URL.
 DefaultBroker default_broker(const Environment& environment);
 
 }  // namespace kq::producer

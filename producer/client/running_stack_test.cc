@@ -56,6 +56,24 @@ TEST_F(RunningStack, the_broker_of_the_default_state_folder_is_found_while_its_p
   EXPECT_EQ(found().state_folder, state());
 }
 
+TEST_F(RunningStack, the_last_kq_up_is_found_in_its_own_state_folder_and_goes_before_the_default_one) {
+  const std::string other = (home_ / "other").string();
+  fs::create_directories(other);
+  std::ofstream(last_up_file_of(state())) << other;
+  std::ofstream(lock_file_of(other)) << text_of({.pid = 8, .url = "tcp://127.0.0.1:7100", .children = {}});
+  write({.pid = 7, .url = "tcp://127.0.0.1:7000", .children = {}});
+  hold();
+  EXPECT_EQ(found().url, "tcp://127.0.0.1:7000");  // no process holds the lock of the other folder
+  const int held = ::open(lock_file_of(other).c_str(), O_RDWR | O_CLOEXEC);
+  struct flock lock;
+  ASSERT_TRUE(apply_lock(held, F_OFD_SETLK, lock));
+  EXPECT_EQ(found().url, "tcp://127.0.0.1:7100");
+  EXPECT_EQ(found().state_folder, other);
+  fs::permissions(other, fs::perms::all);  // another user could have put the lock file there
+  EXPECT_EQ(found().url, "tcp://127.0.0.1:7000");
+  ::close(held);
+}
+
 TEST_F(RunningStack, a_stack_that_is_starting_has_no_broker_yet) {
   hold();
   EXPECT_EQ(holder_of(state()), StackRecord{});

@@ -168,6 +168,21 @@ def test_the_broker_of_a_running_kq_up_is_found_and_named(folder: Path, url: str
             client.status()
 
 
+def test_the_broker_of_a_kq_up_with_a_state_folder_of_its_own_is_found(folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.delenv("KQ_BROKER", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    (folder / "kq").mkdir()
+    (folder / "up").mkdir()
+    (folder / "kq/last-up").write_text(str(folder / "up"))
+    (folder / "up/lock").write_text("pid 7\nurl tcp://127.0.0.1:7100\n")
+    assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"  # no process holds the lock
+    with open(folder / "up/lock", "r+b") as held:
+        fcntl.fcntl(held, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        assert kq.AsyncClient().url == "tcp://127.0.0.1:7100"
+        (folder / "up").chmod(0o777)  # another user could have put the lock file there
+        assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"
+
+
 def test_a_status_is_printed_as_a_sentence_and_not_as_its_structure() -> None:
     gpu = kq.DeviceInfo(kq.DeviceKind.CUDA, "NVIDIA H100")
     workers = [

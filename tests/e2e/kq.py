@@ -25,6 +25,7 @@ BIN = Path(
     or next((path for path in [ROOT / "bin"] if (path / "kq").exists()), ROOT / "build/release/bin")
 ).resolve()
 LIMIT_S = 300
+STATE_HOME = tempfile.TemporaryDirectory(prefix="kq-test-state.")  # has the default state folder of the programs
 PROGRAMS = ("kq-broker", "kq-worker")
 
 RELU = """import torch
@@ -82,12 +83,13 @@ def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) ->
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Returns an environment without the KQ_ settings of the caller. Workers prepare one child ahead instead of two,
-    and no headers of torch.
+    """Returns an environment without the KQ_ settings and the state folder of the caller. Workers prepare one child
+    ahead instead of two, and no headers of torch.
     """
     own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS", "KQ_TOKENS", "KQ_WORKER_NAME")
     env = {name: value for name, value in os.environ.items() if name not in own}
-    return {"KQ_CHILDREN_AHEAD": "1", "KQ_HEADERS_AHEAD": "false"} | env | changes
+    defaults = {"KQ_CHILDREN_AHEAD": "1", "KQ_HEADERS_AHEAD": "false"}
+    return defaults | env | {"XDG_STATE_HOME": STATE_HOME.name} | changes
 
 
 def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:

@@ -67,6 +67,27 @@ class UpDown(kq.EndToEndTest):
         finally:
             self.assert_end(kq.kq("down", **home), 0)
 
+    def test_programs_find_a_stack_whose_state_folder_is_another_one(self) -> None:
+        home = {"XDG_STATE_HOME": str(self.folder / "home")}
+        done = kq.kq("up", "-d", "--state", self.state, "--devices", "cpu", "--broker-url", self.url, **home)
+        self.assert_end(done, 0)
+        self.assertIn(f"run in {self.state}; kq down --state {self.state} stops them", done.stderr)
+        try:
+            submitted = kq.kq("submit", self.jobs, "--run", "r", "--wait", **home)
+            self.assert_end(submitted, 0)
+            self.assertIn(f"the broker is {self.url}, which kq up or kq sweep runs in {self.state}", submitted.stderr)
+            self.assert_end(kq.kq("ctl", "status", **home), 0)
+            unknown = kq.kq("results", "nosuch", **home)
+            self.assert_end(unknown, 5)
+            self.assertIn(f"there is no run 'nosuch' at the broker {self.url}", unknown.stderr)
+            elsewhere = kq.kq("down", **home)
+            self.assertIn(f"the last kq up runs in {self.state}: kq down --state {self.state} stops it", elsewhere.stderr)
+        finally:
+            self.assert_end(kq.kq("down", "--state", self.state, **home), 0)
+        self.assert_end(kq.kq("results", "r", **home), 0)  # the store of the stopped stack
+        gone = kq.kq("results", "nosuch", **home)
+        self.assertIn(f"there is no run 'nosuch' in the store {self.state}/store", gone.stderr)
+
     def test_the_jobs_that_a_stopped_stack_leaves_are_counted_and_go_on_with_the_next(self) -> None:
         self.assert_end(self.up("-d"), 0)
         try:

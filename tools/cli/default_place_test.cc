@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,9 +24,15 @@ class DefaultPlace : public testing::Test {
   }
   ~DefaultPlace() override { fs::remove_all(home_); }
 
-  void make_store() {
-    fs::create_directories(home_ / "kq/store");
-    std::ofstream(home_ / "kq/store/CURRENT") << "MANIFEST\n";
+  void make_store(const std::string& folder = "kq") {
+    fs::create_directories(home_ / folder / "store");
+    std::ofstream(home_ / folder / "store/CURRENT") << "MANIFEST\n";
+  }
+  // Sets when a stack last used the folder.
+  void use(const std::string& folder, fs::file_time_type at) {
+    const std::string lock = producer::lock_file_of((home_ / folder).string());
+    std::ofstream(lock, std::ios::app).flush();
+    fs::last_write_time(lock, at);
   }
   Place place() const {
     return default_place({.environment = [this](const char* name) { return value(name); },
@@ -67,6 +74,22 @@ TEST_F(DefaultPlace, the_broker_that_runs_in_the_state_folder_comes_first) {
   held->write({.pid = 7, .url = "ipc:///a/broker.sock", .children = {}});
   EXPECT_EQ(place().broker, "ipc:///a/broker.sock");
   held->clear();
+}
+
+TEST_F(DefaultPlace, the_store_that_was_used_last_is_read_where_no_broker_runs) {
+  const auto environment = [this](const char* name) { return value(name); };
+  make_store();
+  make_store("up");
+  record_last_up((home_ / "up").string(), environment);
+  const auto now = fs::file_time_type::clock::now();
+  use("kq", now - std::chrono::hours(2));
+  use("up", now - std::chrono::hours(1));
+  EXPECT_EQ(place().store, (home_ / "up/store").string());
+  EXPECT_EQ(place().state_folder, (home_ / "up").string());
+  use("kq", now);
+  EXPECT_EQ(place().store, (home_ / "kq/store").string());
+  EXPECT_EQ(idle_state_folders(environment),
+            (std::vector<std::string>{(home_ / "kq").string(), (home_ / "up").string()}));
 }
 
 }  // namespace

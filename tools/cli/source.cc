@@ -8,9 +8,11 @@
 
 #include "core/limits.h"
 #include "net/endpoint.h"
+#include "producer/client/sentences.h"
 #include "store/reader.h"
 #include "tools/cli/default_place.h"
 #include "tools/cli/natural_order.h"
+#include "tools/cli/text.h"
 #include "tools/views/run_pages.h"
 
 namespace kq::tools {
@@ -80,6 +82,7 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
         Error{there.error().kind, there.error().message + "; or read the store of a stopped broker with --store DIR"});
   open.source = broker_source(*open.client);
   open.place = open.client->url();
+  open.source->where = "at the broker " + open.place;
   return open;
 }
 
@@ -175,6 +178,32 @@ Expected<std::optional<std::string>> readable_file(Source& source, const RunRow&
   return failure(reply.error());
 }
 
+Error no_such_run(const Source& source, const std::string& run) {
+  std::string text = "there is no run '" + printable(run) + "'" + (source.where.empty() ? "" : " " + source.where);
+  for (const std::string& folder : idle_state_folders(process_environment)) {
+    if (source.where != "in the store " + folder + "/store")
+      text += "; another store is read with --store " + producer::shell_quoted(folder);
+  }
+  return Error{ErrorKind::not_found, printable(text)};
+}
+
+Error no_such_job(Source& source, const std::string& run, const std::string& label) {
+  bool any = false;
+  std::string meant;
+  const auto visited = each_row(source, run, [&](const RunRow& row) {
+    any = true;
+    const std::string& known = row.entry.submission.label;
+    if (meant.empty() && (known.ends_with("/" + label) || known.starts_with(label + "/"))) meant = known;
+    return Expected<void>();
+  });
+  if (!visited) return visited.error();
+  if (!any) return no_such_run(source, run);
+  return Error{ErrorKind::not_found, "run '" + printable(run) + "' has no job '" + printable(label) + "'" +
+                                         (meant.empty() ? "" : "; did you mean " + printable(meant) + "?") +
+                                         "; kq results " + producer::shell_quoted(printable(run)) +
+                                         " lists its jobs"};
+}
+
 void add_flags(Flags& flags, SourceOptions& options) {
   flags.group("Where the rows are read from");
   flags.option(
@@ -186,7 +215,7 @@ void add_flags(Flags& flags, SourceOptions& options) {
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
   flags.option("--store,--state", "DIR",
                "read this store instead, or that of a state folder; its broker may be stopped (default: $KQ_STORE, or "
-               "that of the last kq sweep where no broker runs)",
+               "that of the last kq up or kq sweep where no broker runs)",
                options.store);
 }
 
@@ -199,7 +228,9 @@ Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& 
   if (found.store.empty()) return open_broker(found);
   Expected<std::unique_ptr<store::Store>> store = open_store(store_in(found.store));
   if (!store) return failure(store.error());
-  return OpenSource{.client = nullptr, .source = store_source(std::move(*store)), .place = found.store};
+  OpenSource open{.client = nullptr, .source = store_source(std::move(*store)), .place = found.store};
+  open.source->where = "in the store " + store_in(found.store);
+  return open;
 }
 
 }  // namespace kq::tools

@@ -31,6 +31,9 @@ class Source {
   virtual Expected<std::optional<JobName>> job_name(Sequence) { return std::nullopt; }
   // Returns a source or the problem of a row. Fails where the caller may not read it, or the row has no such file.
   virtual Expected<FileReply> file(const FileQuery& query);
+
+  // Where the rows come from, for error texts: "at the broker URL" or "in the store DIR". Empty for a source of a test.
+  std::string where{};
 };
 
 std::unique_ptr<Source> broker_source(producer::Client& client);  // the client must outlive the source
@@ -62,6 +65,14 @@ struct SourceOptions {
   std::int64_t answer_ms = producer::kAnswerTimeoutMs;  // how long the broker may take for its first answer
 };
 void add_flags(Flags& flags, SourceOptions& options);
+
+// Returns the error for a run without rows. The text says where the run was looked for, and names the stores in the
+// state folders of this user that were not read.
+Error no_such_run(const Source& source, const std::string& run);
+
+// Returns the error for a label that a run does not have: no_such_run() where the run has no rows, else a text that
+// names the label of the run that was probably meant, such as `gelu/anna` for `anna`.
+Error no_such_job(Source& source, const std::string& run, const std::string& label);
 
 // Opens a store directory for reading. It is a parameter because only a main function links the real store.
 using OpenStore = std::function<Expected<std::unique_ptr<store::Store>>(const std::string& folder)>;

@@ -60,6 +60,17 @@ class EndlessSource final : public Source {
   }
 };
 
+TEST(Source, an_unknown_run_or_label_is_told_with_its_place_and_what_was_meant) {
+  FakeSource source(2);
+  source.where = "in the store /s";
+  EXPECT_TRUE(no_such_run(source, "r2").message.starts_with("there is no run 'r2' in the store /s"));
+  EXPECT_TRUE(no_such_job(source, "r2", "0001").message.starts_with("there is no run 'r2' in the store /s"));
+  EXPECT_EQ(no_such_job(source, "r1", "0001").message,
+            "run 'r1' has no job '0001'; did you mean p/0001?; kq results r1 lists its jobs");
+  EXPECT_EQ(no_such_job(source, "r1", "x").message, "run 'r1' has no job 'x'; kq results r1 lists its jobs");
+  EXPECT_EQ(no_such_job(source, "r1", "x").kind, ErrorKind::not_found);
+}
+
 TEST(source, every_row_of_a_run_is_visited_once_over_all_pages) {
   FakeSource source(600);
   std::vector<std::string> labels;

@@ -85,8 +85,7 @@ Expected<kq::tools::RunResults> results_of(kq::tools::Source& source, const std:
     return Expected<void>();
   };
   KQ_TRY(kq::tools::each_row(source, run, add, true));
-  if (results.empty())
-    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
+  if (results.empty()) return kq::failure(kq::tools::no_such_run(source, run));
   return results;
 }
 

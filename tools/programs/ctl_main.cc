@@ -30,13 +30,12 @@ kq::Expected<std::unique_ptr<kq::store::Store>> open_store_at(const std::string&
   return kq::store::open_rocks_store(kq::tools::store_in(store), kq::store::OpenMode::read_only);
 }
 
-// Returns the state folder whose broker, which does not run, may be started: the default one where readers would read
-// its store. Returns an empty text where a broker is found or named.
+// Returns the state folder whose broker, which does not run, may be started: the one whose store readers would read.
+// Returns an empty text where a broker is found or named.
 std::string idle_state_folder() {
-  const kq::tools::Place place = kq::tools::default_place(
-      {.environment = kq::tools::process_environment, .is_listening = kq::tools::is_listening});
-  const auto state = kq::tools::default_state_folder(kq::tools::process_environment);
-  return state && place.store == *state + "/store" ? *state : "";
+  return kq::tools::default_place(
+             {.environment = kq::tools::process_environment, .is_listening = kq::tools::is_listening})
+      .state_folder;
 }
 
 int run(int argc, char** argv) {

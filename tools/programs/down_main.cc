@@ -53,6 +53,14 @@ std::string unfinished_text(const std::string& url, const std::string& key, cons
   return text + ": what is unfinished is kept and goes on with the next " + up;
 }
 
+// Returns how to stop the stack of the last kq up where it runs in another state folder than `state`, else an empty
+// text.
+std::string elsewhere_text(const std::string& state) {
+  const std::string other = kq::tools::last_up_folder(kq::tools::process_environment);
+  if (other.empty() || other == state || !kq::tools::holder_of(other)) return "";
+  return "; the last kq up runs in " + other + ": kq down --state " + kq::producer::shell_quoted(other) + " stops it";
+}
+
 int run(int argc, char** argv) {
   std::string state;
   std::string key;
@@ -76,7 +84,7 @@ int run(int argc, char** argv) {
     if (!holder) {
       std::cerr << kProgram << ": "
                 << (signalled_pid != 0 ? "stopped the broker and the worker in " : "already down: nothing runs in ")
-                << state << unfinished << '\n';
+                << state << unfinished << (signalled_pid != 0 ? "" : elsewhere_text(state)) << '\n';
       return static_cast<int>(ExitCode::ok);
     }
     // A holder that has just taken the lock has not written its process id yet.

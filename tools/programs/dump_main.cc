@@ -122,7 +122,7 @@ Expected<Dumped> dump(kq::tools::Source& source, const std::vector<std::string>&
       if (!is_file) {
         KQ_TRY(to.finish());
       }
-      return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
+      return kq::failure(kq::tools::no_such_run(source, run));
     }
     dumped.row_count += row_count;
   }

@@ -197,8 +197,7 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
     return Expected<void>();
   });
   if (!visited) return visited;
-  if (row_count == 0)
-    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  if (row_count == 0) return kq::failure(kq::tools::no_such_run(source, options.run));
   if (figures.levels().empty()) {
     return kq::bad_input("run '" + kq::tools::printable(options.run) +
                          "' has no job of a KernelBench problem; such a job has the tags level and problem_id, or a "

@@ -155,8 +155,7 @@ Expected<void> work(const Options& options) {
     return Expected<void>();
   };
   KQ_TRY(kq::tools::each_row(*open.source, options.run, add, options.kind == "samples"));
-  if (row_count == 0)
-    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  if (row_count == 0) return kq::failure(kq::tools::no_such_run(*open.source, options.run));
   std::string problem;
   KQ_TRY_VALUE(std::string values, values_of(options, builder, board.finish(), problem));
   KQ_TRY_VALUE(const std::string whole,

@@ -53,10 +53,6 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   return flags.parse(argc, argv);
 }
 
-kq::Error no_such_run(const std::string& run) {
-  return {ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"};
-}
-
 // Returns a file name for a name that may hold any character.
 std::string file_name_of(const std::string& run) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -93,7 +89,7 @@ Expected<void> write_html(kq::tools::Source& source, const Options& options) {
       [&](const kq::RunRow& row, const kq::Hash& hash) { return kq::tools::readable_file(source, row, hash); });
   KQ_TRY(kq::tools::each_row(
       source, options.run, [&](const kq::RunRow& row) { return report.add(row); }, true));
-  if (report.job_count() == 0) return kq::failure(no_such_run(options.run));
+  if (report.job_count() == 0) return kq::failure(kq::tools::no_such_run(source, options.run));
   for (const kq::tools::ReportFile& page : report.pages(files, first.filename().string()))
     KQ_TRY(write(first.parent_path() / page.name, page.html));
   std::cout << first.string() << '\n';
@@ -113,7 +109,7 @@ Expected<void> write_markdown(kq::tools::Source& source, const Options& options)
     }
     return Expected<void>();
   }));
-  if (row_count == 0) return kq::failure(no_such_run(options.run));
+  if (row_count == 0) return kq::failure(kq::tools::no_such_run(source, options.run));
   const std::string text = kq::tools::markdown_report(summary.finish(), failures, failure_count);
   return write(options.out.empty() ? "-" : options.out, text);
 }

@@ -183,9 +183,11 @@ int run(int argc, char** argv) {
     return Expected<void>();
   });
   if (!visited) return report_error(kProgram, visited.error());
-  if (view.row_count() == 0)
-    return report_error(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'" +
-                                                             (options.labels.empty() ? "" : " with such a label")});
+  if (view.row_count() == 0) {
+    return report_error(kProgram, options.labels.empty()
+                                      ? kq::tools::no_such_run(*opened->source, options.run)
+                                      : kq::tools::no_such_job(*opened->source, options.run, options.labels.front()));
+  }
   if (options.side_by_side && !side_by_side.has_pairs())
     return report_error(kProgram, {ErrorKind::not_found,
                                    "no submission of the run was judged in both ways; kq submit "

@@ -82,7 +82,7 @@ Expected<kq::tools::JobName> named_job(kq::tools::Source& source, const std::vec
     labels.push_back(row.entry.submission.label);
     return Expected<void>();
   }));
-  if (labels.empty()) return kq::failure(not_found("there is no run '" + kq::tools::printable(word) + "'"));
+  if (labels.empty()) return kq::failure(kq::tools::no_such_run(source, word));
   if (labels.size() > 1) {
     return kq::bad_input("run '" + kq::tools::printable(word) + "' has " + std::to_string(labels.size()) +
                          " jobs; add the LABEL of one, such as " + kq::tools::printable(labels.front()) +
@@ -104,11 +104,7 @@ Expected<std::optional<std::string>> read_file(kq::tools::Source& source, const 
 Expected<kq::tools::ShownJob> read_job(const Options& options, const kq::tools::OpenSource& opened) {
   KQ_TRY_VALUE(const auto name, named_job(*opened.source, options.words));
   KQ_TRY_VALUE(auto row, kq::tools::one_row(*opened.source, name.run, name.label));
-  if (!row) {
-    return kq::failure(not_found("run '" + kq::tools::printable(name.run) + "' has no job '" +
-                                 kq::tools::printable(name.label) + "'; kq results " +
-                                 kq::producer::shell_quoted(name.run) + " lists its jobs"));
-  }
+  if (!row) return kq::failure(kq::tools::no_such_job(*opened.source, name.run, name.label));
   kq::tools::ShownJob job{.run = name.run, .row = std::move(*row), .files = {}, .problem = {}};
   kq::FileQuery query{.run = name.run, .label = name.label, .hash = {}};
   const kq::Submission& submission = job.row.entry.submission;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "net/endpoint.h"
+#include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "sys/error_text.h"
 #include "tools/cli/flags.h"
@@ -82,6 +83,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
     return kq::exit_code(started.error().kind);
   }
   ExitCode code = ExitCode::ok;
+  kq::tools::record_last_up((*stack)->folder().path(), kq::tools::process_environment);
   if (announce((*stack)->broker_url(), (*stack)->gateway_url(), (*stack)->folder())) {
     while (!sleep(kCheckIntervalMs)) {
       const auto note = (*stack)->restart_ended();
@@ -177,6 +179,10 @@ int detach(const Options& options) {
   if (report.starts_with("url ")) {
     const std::size_t gateway = report.find(' ', space + 1);
     std::cout << report.substr(space + 1, gateway - space - 1) << std::endl;
+    const auto usual = kq::tools::default_state_folder(kq::tools::process_environment);
+    std::cerr << kProgram << ": broker and worker run in " << options.state << "; kq down"
+              << (usual && *usual == options.state ? "" : " --state " + kq::producer::shell_quoted(options.state))
+              << " stops them\n";
     if (gateway != std::string::npos) std::cerr << kProgram << ": gateway at " << report.substr(gateway + 1) << '\n';
     return static_cast<int>(ExitCode::ok);
   }

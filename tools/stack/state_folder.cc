@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "net/endpoint.h"
@@ -73,6 +74,20 @@ void StateFolder::write(const StackRecord& record) {
 
 void StateFolder::clear() {
   if (::ftruncate(lock_, 0) != 0) return;
+}
+
+void record_last_up(const std::string& folder, const Environment& environment) {
+  const auto usual = default_state_folder(environment);
+  const auto made = usual ? created_folder(*usual) : usual;
+  if (!made) return;
+  const std::string path = producer::last_up_file_of(*made);
+  // A reader sees the old path or the new one, never a part.
+  const std::string next = path + "." + std::to_string(::getpid());
+  std::ofstream file(next);
+  file << folder;
+  file.close();
+  std::error_code ignored;
+  if (file) fs::rename(next, path, ignored);
 }
 
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {

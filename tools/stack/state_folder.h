@@ -4,6 +4,7 @@
 //   DIR/store       the store of the broker
 //   DIR/worker      the state of the worker: build cache, scratch files
 //   DIR/*.log       the logs of the programs
+//   DIR/last-up     in the default state folder: the path of the state folder of the last `kq up`
 //
 // producer/client/running_stack.h has the lock and its record, which every program reads.
 #pragma once
@@ -19,6 +20,7 @@ namespace kq::tools {
 using producer::default_state_folder;
 using producer::Environment;
 using producer::holder_of;
+using producer::last_up_folder;
 using producer::process_environment;
 using producer::StackRecord;
 
@@ -48,6 +50,10 @@ class StateFolder {
   int lock_ = -1;
   std::optional<StackRecord> stale_record_;
 };
+
+// Records the folder as that of this user's last `kq up`, so that programs find its broker without an option. Does
+// nothing where the default state folder cannot be written.
+void record_last_up(const std::string& folder, const Environment& environment);
 
 // The URL of a socket that only this user reaches.
 struct PrivateEndpoint {

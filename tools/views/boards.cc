@@ -121,7 +121,7 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
       return Expected<void>();
     }));
   }
-  if (!any && !run.empty()) return failure(Error{ErrorKind::not_found, "there is no run '" + printable(run) + "'"});
+  if (!any && !run.empty()) return failure(no_such_run(source, run));
   if (any && !tag.empty() && !known_tags.contains(tag)) return failure(unknown_tag(tag, known_tags));
   return builder.finish();
 }

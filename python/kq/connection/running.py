@@ -1,4 +1,4 @@
-"""Finds the broker that `kq up` or `kq sweep` runs in the user's default state folder.
+"""Finds the broker that `kq up` runs in any state folder of the user, or `kq sweep` in the default one.
 
 The Python twin of producer/client/running_stack.cc.
 """
@@ -6,6 +6,7 @@ The Python twin of producer/client/running_stack.cc.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import sys
 from typing import NamedTuple
@@ -29,11 +30,36 @@ def default_state_folder() -> str | None:
     return f"{home}/.local/state/kq" if home else None
 
 
-def running_broker() -> RunningBroker | None:
-    """Returns the broker that runs in the default state folder, or None if no process holds the folder's lock."""
-    folder = default_state_folder()
-    if folder is None or sys.platform != "linux":
+def last_up_folder() -> str | None:
+    """Returns the state folder of this user's last `kq up`.
+
+    Returns nothing if none is known, or if the folder belongs to another user or every user may write into it.
+    """
+    usual = default_state_folder()
+    if usual is None:
         return None
+    try:
+        with open(f"{usual}/last-up", encoding="utf-8", errors="surrogateescape") as file:
+            folder = file.read()
+        status = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
+    return folder if is_own else None
+
+
+def running_broker() -> RunningBroker | None:
+    """Returns the broker that runs in the state folder of the last `kq up`, else in the default one, or None."""
+    if sys.platform != "linux":
+        return None
+    for folder in (last_up_folder(), default_state_folder()):
+        if folder and (broker := broker_in(folder)):
+            return broker
+    return None
+
+
+def broker_in(folder: str) -> RunningBroker | None:
+    """Returns the broker that runs in a state folder, or None if no process holds the folder's lock."""
     import fcntl
 
     try:
