@@ -8,6 +8,7 @@
 
 #include "broker/jobs/lifecycle.h"
 #include "broker/jobs/ownership.h"
+#include "core/base/no_name.h"
 #include "core/blob.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
@@ -100,6 +101,10 @@ class SubmitHandler {
     if (!known) {
       KQ_TRY_VALUE(known, failed_with_eager(submission));
     }
+    empties_author_ = submission.author == kNoName;
+    empties_tags_ = submission.tags == std::map<std::string, std::string>{{std::string(kNoName), ""}};
+    if (empties_author_) submission.author.clear();
+    if (empties_tags_) submission.tags.clear();
     if (!known) return accept_new(std::move(submission), key);
     return accept_known(submission, std::move(known->record), known->ending);
   }
@@ -237,15 +242,17 @@ class SubmitHandler {
   }
 
   // Writes that label, unless the disk is nearly full. A row of the same job keeps its author and its tags where the
-  // submission has none.
+  // submission has none and does not empty them.
   Expected<void> write_entry(Sequence seq, const Submission& submission) {
     if (state_.space.nearly_full) return {};
     RunEntry entry{seq, submission, submitter_};
-    if (submission.author.empty() || submission.tags.empty()) {
+    const bool keeps_author = submission.author.empty() && !empties_author_;
+    const bool keeps_tags = submission.tags.empty() && !empties_tags_;
+    if (keeps_author || keeps_tags) {
       KQ_TRY_VALUE(auto row, store::read_entry(*state_.store, run_, submission.label));
       if (row && row->seq == seq) {
-        if (submission.author.empty()) entry.submission.author = std::move(row->submission.author);
-        if (submission.tags.empty()) entry.submission.tags = std::move(row->submission.tags);
+        if (keeps_author) entry.submission.author = std::move(row->submission.author);
+        if (keeps_tags) entry.submission.tags = std::move(row->submission.tags);
       }
     }
     const std::string key = store::run_key(run_, submission.label);
@@ -380,6 +387,8 @@ class SubmitHandler {
   const bool has_keys_;
   BatchFiles files_;
   bool accepted_new_ = false;
+  bool empties_author_ = false;  // of the submission that is being handled
+  bool empties_tags_ = false;
 };
 
 }  // namespace

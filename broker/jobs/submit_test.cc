@@ -65,6 +65,18 @@ TEST_F(SubmitTest, a_row_keeps_its_author_and_tags_where_the_same_kernel_comes_w
   EXPECT_EQ(changed.author, "ben");
   EXPECT_EQ(changed.tags.at("model"), "m1");
   EXPECT_EQ(row_after("", {{"model", "m2"}}).tags.at("model"), "m2");
+  EXPECT_EQ(row_after("-", {}).author, "");
+  EXPECT_EQ(row_after("", {}).tags.at("model"), "m2");
+  EXPECT_TRUE(row_after("", {{"-", ""}}).tags.empty());
+}
+
+TEST_F(SubmitTest, a_new_row_has_neither_an_author_nor_tags_where_it_names_none) {
+  SubmitBatch sent = batch({"a"});
+  sent.jobs[0].author = "-";
+  sent.jobs[0].tags = {{"-", ""}};
+  EXPECT_EQ(std::get<SubmitAck>(reply_to(std::move(sent))).jobs.at(0).acceptance, Acceptance::accepted);
+  EXPECT_EQ((*store::read_entry(store, "r", "a"))->submission.author, "");
+  EXPECT_TRUE((*store::read_entry(store, "r", "a"))->submission.tags.empty());
 }
 
 TEST_F(SubmitTest, an_acknowledged_job_can_be_read_back) {

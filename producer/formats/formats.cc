@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/no_name.h"
 #include "producer/formats/backendbench/kernel_folder.h"
 #include "producer/formats/flashinfer/trace_set.h"
 #include "producer/formats/jsonl.h"
@@ -52,7 +53,10 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.time_limit_ms) candidate.time_limit_ms = *options.time_limit_ms;
   if (options.labels) candidate.labels = *options.labels;
   if (options.author) candidate.author = *options.author;
+  const bool empties_tags = options.tags.contains(std::string(kNoName));
+  if (empties_tags) candidate.tags.clear();
   for (const auto& [name, value] : options.tags) candidate.tags.insert_or_assign(name, value);
+  if (empties_tags && candidate.tags.size() > 1) candidate.tags.erase(std::string(kNoName));
   if (options.correctness_trials) candidate.trials.correctness = *options.correctness_trials;
   if (options.timed_trials) candidate.trials.timed = *options.timed_trials;
   if (options.baseline) candidate.trials.baseline = *options.baseline;

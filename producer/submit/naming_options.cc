@@ -1,5 +1,6 @@
 #include "producer/submit/naming_options.h"
 
+#include "core/base/no_name.h"
 #include "core/submission.h"
 
 namespace kq::producer {
@@ -10,8 +11,12 @@ Expected<void> NamingTexts::apply(InputOptions& options) const {
     options.author = author;
   }
   for (const std::string& text : tags) {
+    if (text == kNoName) {
+      options.tags.emplace(text, "");
+      continue;
+    }
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) return bad_input("--tag must be NAME=VALUE, such as model=m1, got '" + text + "'");
+    if (equals == std::string::npos) return bad_input("--tag must be NAME=VALUE, such as model=m1, or - to empty the tags, got '" + text + "'");
     const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
     if (const auto wrong = name_error(name)) return bad_input("--tag '" + text + "': the name " + *wrong);
     if (const auto wrong = name_error(value)) return bad_input("--tag '" + text + "': the value " + *wrong);

@@ -40,10 +40,29 @@ TEST(NamingOptions, apply_to_every_candidate_and_win_over_lines) {
   EXPECT_THAT(found.candidates[1].tags, ElementsAre(Pair("model", "m1"), Pair("sweep", "a=b")));
 }
 
+TEST(NamingOptions, a_dash_empties_the_author_and_the_tags) {
+  const TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  folder.write("kernel.py", kTestKernel);
+  const auto lines =
+      folder.write("run.jsonl", R"({"problem": "problem.py", "path": "kernel.py", "tags": {"turn": 3}})"
+                                "\n");
+  const auto tags_after = [&](const std::vector<std::string>& tags) {
+    InputOptions options;
+    EXPECT_TRUE((NamingTexts{.author = "-", .tags = tags}.apply(options)));
+    const Found found =
+        collect([&](const CandidateSink& sink) { EXPECT_TRUE(find_candidates(lines, "", options, sink)); });
+    EXPECT_EQ(found.candidates.at(0).author, "-");  // the broker empties the row's
+    return found.candidates.at(0).tags;
+  };
+  EXPECT_THAT(tags_after({"-"}), ElementsAre(Pair("-", "")));
+  EXPECT_THAT(tags_after({"-", "model=m1"}), ElementsAre(Pair("model", "m1")));
+}
+
 TEST(NamingOptions, mistakes_are_sentences) {
   EXPECT_EQ(mistake({.author = "", .tags = {"a=1", "a=1"}}), "");
   EXPECT_EQ(mistake({.author = "", .tags = {"a=1", "a=2"}}), "--tag gives 'a' two values, '1' and '2'");
-  EXPECT_EQ(mistake({.author = "", .tags = {"model"}}), "--tag must be NAME=VALUE, such as model=m1, got 'model'");
+  EXPECT_EQ(mistake({.author = "", .tags = {"model"}}), "--tag must be NAME=VALUE, such as model=m1, or - to empty the tags, got 'model'");
   EXPECT_THAT(mistake({.author = "", .tags = {"=m1"}}), HasSubstr("--tag '=m1': the name "));
   EXPECT_THAT(mistake({.author = "", .tags = {"model="}}), HasSubstr("--tag 'model=': the value "));
   EXPECT_THAT(mistake({.author = "a\nb", .tags = {}}), HasSubstr("--author 'a"));
