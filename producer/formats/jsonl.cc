@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -41,6 +42,8 @@ const std::vector<std::string> kKeys{"id",
                                      "baseline",
                                      "profile",
                                      "need_extensions",
+                                     "streams",
+                                     "graphs",
                                      "gpu",
                                      "author",
                                      "rtol",
@@ -57,6 +60,12 @@ const std::vector<std::string> kKeys{"id",
                                      "time_limit_s",
                                      "params",
                                      "tags"};
+const std::vector<std::string> kTrialKeys{"correctness", "warmup", "timed"};
+// Words of other systems for what a key of a line says, where ignoring them would change how a kernel is judged.
+const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", "rtol and atol"},
+                                                                  {"timeout", "time_limit_s"},
+                                                                  {"trials", "params"},
+                                                                  {"dtype", "precision"}};
 constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.
@@ -235,14 +244,24 @@ class LineParser {
       candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
   }
 
-  // Notes a key that is ignored but looks like a known one, once for each input.
+  // Notes a key that is ignored but looks like a known one, once for each input. All keys of params are kq's own.
   void note_misspelt_keys() {
     for (const auto& [key, value] : *line_->object()) {
-      if (std::ranges::find(kKeys, key) != kKeys.end() || unknown_keys_.size() >= kUnknownKeysMax) continue;
-      if (!unknown_keys_.insert(key).second) continue;
-      if (const auto meant = sys::nearest(key, kKeys))
-        finds_.note(where_ + ": the key '" + key + "' is unknown and ignored; did you mean " + *meant + "?");
+      if (std::ranges::find(kKeys, key) != kKeys.end()) continue;
+      const auto other = kOtherWords.find(key);
+      note_unknown(key, other != kOtherWords.end() ? other->second : sys::nearest(key, kKeys).value_or(""));
     }
+    const Json* params = line_->find("params");
+    if (params == nullptr || params->object() == nullptr) return;
+    for (const auto& [key, value] : *params->object()) {
+      if (std::ranges::find(kTrialKeys, key) == kTrialKeys.end())
+        note_unknown("params." + key, "correctness, warmup or timed");
+    }
+  }
+
+  void note_unknown(const std::string& key, const std::string& meant) {
+    if (meant.empty() || unknown_keys_.size() >= kUnknownKeysMax || !unknown_keys_.insert(key).second) return;
+    finds_.note(where_ + ": the key '" + key + "' is unknown and ignored; did you mean " + meant + "?");
   }
 
   // Returns the members "io" and "metadata" in the form of X.json, or nothing where neither is present.

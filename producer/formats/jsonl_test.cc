@@ -256,5 +256,13 @@ TEST_F(Jsonl, a_misspelt_key_is_noted_once) {
   EXPECT_THAT(found.notes[0], HasSubstr("jsonl:1: the key 'baselien' is unknown and ignored; did you mean baseline?"));
 }
 
+TEST_F(Jsonl, a_key_of_another_system_or_of_params_that_would_be_ignored_is_noted) {
+  const Found found = read(line(R"("id": "a", "tolerance": 0.1, "params": {"time": 3})") + "\n" +
+                           line(R"("id": "b", "streams": "joined", "params": {"timed": 3})"));
+  EXPECT_THAT(found.notes,
+              ElementsAre(HasSubstr("'tolerance' is unknown and ignored; did you mean rtol and atol?"),
+                          HasSubstr("'params.time' is unknown and ignored; did you mean correctness, warmup or timed?")));
+}
+
 }  // namespace
 }  // namespace kq::producer
