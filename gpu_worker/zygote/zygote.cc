@@ -75,8 +75,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
 
   const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
   if (!packet || !*packet) {
-    return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
-                     "/zygote/main.py; set KQ_PYTHON to an interpreter with torch and triton");
+    return our_fault("the Python of the worker, " + options.python +
+                     ", did not start; set KQ_PYTHON to an interpreter with torch and triton");
   }
   auto hello = parse_zygote_hello((*packet)->bytes);
   if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);

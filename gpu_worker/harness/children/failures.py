@@ -8,6 +8,7 @@ import torch
 
 from harness.children.page import TEXT_MAX, Failure
 from harness.without_gpu.missing import is_missing_language, what_is_missing
+from harness.without_gpu.triton_interpreter import root_of
 
 MESSAGE_MAX = 1500
 
@@ -65,13 +66,15 @@ def classify(error: BaseException, otherwise: Failure, on_gpu: bool, source: str
 
 
 def describe(error: BaseException, source: str, failure: Failure = Failure.NONE) -> str:
-    """Returns "TypeError: message (add.py:12)"; the place is the last one in the files below `source`. Before it stands
-    what this machine lacks if the failure is unsupported_here.
+    """Returns "TypeError: message (add.py:12)"; the place is the last one in the files below `source`, which is within
+    the kernel where triton's interpreter ran it. Before it stands what this machine lacks if the failure is
+    unsupported_here.
     """
     if isinstance(error, Failed):
         return str(error)[:TEXT_MAX]
     if failure is Failure.UNSUPPORTED_HERE:
         return f"{what_is_missing(error, source)}; it said {describe(error, source)}"[:TEXT_MAX]
+    error = root_of(error)
     message = str(error).strip()
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + " ... " + message[-MESSAGE_MAX // 2 :]
@@ -81,6 +84,7 @@ def describe(error: BaseException, source: str, failure: Failure = Failure.NONE)
 
 def place_of(error: BaseException, source: str) -> str:
     """Returns "add.py:12", or an empty text if no frame of the traceback lies below `source`."""
+    error = root_of(error)
     if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(source):
         return f"{error.filename.rpartition('/')[2]}:{error.lineno}"
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(source)]

@@ -194,6 +194,12 @@ class WithoutGpu(WorldTest):
             with self.subTest(launch):
                 self.assert_failed(self.answer(kernel(RELU, launch)), Failure.RUNTIME_ERROR, "")
 
+    def test_the_place_of_a_mistake_is_within_the_kernel(self) -> None:
+        source = kernel("v = missing + v")
+        line = source.splitlines().index("    v = missing + v") + 1
+        answer = self.answer(source)
+        self.assertRegex(answer[2], rf"^NameError: name 'missing' is not defined \(.*\.py:{line}\)$")
+
     def test_a_right_kernel_is_right(self) -> None:
         for steps in RIGHT:
             with self.subTest(steps):

@@ -192,7 +192,7 @@ def is_limit(error: BaseException) -> bool:
     interpreter = sys.modules.get("triton.runtime.interpreter")
     if interpreter is None:
         return False
-    root = _root_of(error, interpreter.InterpreterError)
+    root = root_of(error)
     if isinstance(root, CannotInterpret):
         return True
     frames = [(frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(root.__traceback__)]
@@ -201,9 +201,12 @@ def is_limit(error: BaseException) -> bool:
     )
 
 
-def _root_of(error: BaseException, wrapper: type[BaseException]) -> BaseException:
-    """Returns the error that the interpreter wrapped, once for each function that called the next one."""
-    while isinstance(error, wrapper) and error.__cause__ is not None:
+def root_of(error: BaseException) -> BaseException:
+    """Returns the error that the interpreter wrapped, once for each function that called the next one; any other error
+    as it is. Its traceback ends in the kernel, that of the wrapper at the launch.
+    """
+    interpreter = sys.modules.get("triton.runtime.interpreter")
+    while interpreter and isinstance(error, interpreter.InterpreterError) and error.__cause__ is not None:
         error = error.__cause__
     return error
 
