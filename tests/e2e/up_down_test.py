@@ -113,6 +113,12 @@ class UpDown(kq.EndToEndTest):
         self.assertIn("kq-worker did not start", done.stderr)
         self.assertIn("'tpu' is none of auto, cpu, cuda", done.stderr)
 
+    def test_a_gateway_cannot_have_a_port_of_the_broker(self) -> None:
+        words = ("up", "-d", "--state", self.state, "--devices", "cpu", "--broker-url", "tcp://127.0.0.1:7000")
+        done = kq.kq(*words, "--gateway", "127.0.0.1:7001")
+        self.assert_end(done, 2)
+        self.assertIn("the broker listens at port 7001 for its workers; name another port", done.stderr)
+
     def test_a_foreground_stack_ends_with_a_signal(self) -> None:
         command = [str(kq.BIN / "kq"), "up", "--state", str(self.state), "--devices", "cpu", "--broker-url", self.url]
         up = subprocess.Popen(

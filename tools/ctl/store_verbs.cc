@@ -110,6 +110,7 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
   const std::filesystem::path dir = std::filesystem::absolute(given, error).lexically_normal();
   if (error || given.empty()) return bad_input("'" + given + "' is not the name of a directory");
   KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY(ask<BrokerReply>(client, BrokerQuery{}));  // an absent broker is told at once, not after kBackupTimeoutMs
   KQ_TRY(ask<Done>(client, Backup{dir.string()}, kBackupTimeoutMs));
   if (broker.json) {
     world.out << producer::to_text(producer::Json{producer::JsonObject{{"dir", json_text(dir.string())}}}) << '\n';

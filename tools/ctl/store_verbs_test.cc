@@ -9,8 +9,16 @@
 namespace kq::tools {
 namespace {
 
+TEST(store_verbs, a_backup_asks_first_whether_a_broker_is_there) {
+  ScriptedWorld kq;
+  kq.on<BrokerQuery>([](const auto&) { return Refused{"nobody is here"}; });
+  EXPECT_EQ(kq.run({"backup", "/safe/monday"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl backup: nobody is here\n");
+}
+
 TEST(store_verbs, a_backup_is_requested_with_an_absolute_path) {
   ScriptedWorld kq;
+  kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
   kq.on<Backup>([](const Backup& backup) {
     return backup.dir == "/full" ? ClientReply(Refused{"/full: not empty"}) : ClientReply(Done{});
   });

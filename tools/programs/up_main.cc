@@ -190,6 +190,16 @@ int detach(const Options& options) {
   return std::atoi(report.c_str());
 }
 
+// Fails where the gateway's address has a port on which the broker listens.
+Expected<void> check_gateway_port(const kq::net::Endpoints& broker, const std::string& gateway) {
+  const auto port_of = [](const std::string& address) { return address.substr(address.rfind(':') + 1); };
+  if (gateway.empty() || !broker.client.starts_with("tcp://")) return {};
+  const bool is_client = port_of(gateway) == port_of(broker.client);
+  if (!is_client && port_of(gateway) != port_of(broker.worker)) return {};
+  return kq::bad_input("--gateway " + gateway + ": the broker listens at port " + port_of(gateway) + " for its " +
+                       (is_client ? "clients" : "workers") + "; name another port, or 0 for a free one");
+}
+
 int up(int argc, char** argv) {
   Options options;
   kq::tools::Flags flags(
@@ -221,10 +231,15 @@ int up(int argc, char** argv) {
     if (!state) return report_error(kProgram, state.error());
     options.state = *state;
   }
-  if (const auto url = kq::net::parse_broker_url(options.url); !url) return report_error(kProgram, url.error());
+  const auto url = kq::net::parse_broker_url(options.url);
+  if (!url) return report_error(kProgram, url.error());
+  if (const auto checked = check_gateway_port(*url, options.gateway); !checked)
+    return report_error(kProgram, checked.error());
   if (options.keys.empty() != options.key.empty()) {
     return report_error(kProgram,
-                        {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+                        {ErrorKind::bad_input,
+                         "--keys and --worker-key belong together: one of them is missing; kq ctl keygen --keys DIR "
+                         "--name NAME --role work makes the worker's key file"});
   }
   if (!options.popcorn.empty()) {
     if (options.gateway.empty())
