@@ -28,6 +28,7 @@
 #include "producer/submit/command_line.h"
 #include "producer/submit/outcomes.h"
 #include "producer/submit/output.h"
+#include "producer/submit/replaced_rows.h"
 #include "producer/submit/spool.h"
 #include "producer/submit/spooled_stdin.h"
 #include "producer/submit/submit.h"
@@ -314,6 +315,14 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   }
   AckPrinter acks(line, source);
   options.answered = [&](SubmittedJob job) { acks.add(std::move(job)); };
+  if (!line.quiet) {
+    options.connected = [&] {
+      const ReadRows read = [&](std::vector<std::string> labels, const VisitRow& visit) {
+        return each_row_of(*client, source.run, std::move(labels), visit);
+      };
+      for (const std::string& sentence : replaced_rows(source, read)) say(sentence);
+    };
+  }
   acks.summary().stopped = submit(*client, source, options).stopped;
   acks.finish();
   const SubmitSummary& summary = acks.summary();

@@ -177,6 +177,7 @@ SubmitSummary submit(Client& client, const JobSource& source, const SubmitOption
   // each batch.
   BatchSender sender(client, options);
   const auto there = sender.ask_for_broker();
+  if (there) options.connected();
   const auto send = [&](const SubmitBatch& batch) -> Expected<void> {
     BatchEnd end = sender.send(
         batch, {.waiting = 0, .answered = summary.answered_count(), .total = source.job_count, .reason = {}});

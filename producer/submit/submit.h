@@ -70,6 +70,7 @@ struct SubmitOptions {
   // Without a value the call waits for room without limit.
   std::optional<std::int64_t> timeout_ms;
   std::function<void(const Busy&)> busy = [](const Busy&) {};
+  std::function<void()> connected = [] {};       // called once a broker has answered, before the first job is sent
   std::function<void(SubmittedJob)> answered{};  // gets each answered job; empty: the summary keeps them
 };
 // Sends all jobs in batches, and repeats those for which the broker has no room. It first asks whether a broker is
