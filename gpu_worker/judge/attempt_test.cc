@@ -232,7 +232,7 @@ TEST(Attempt, a_wrong_value_is_named) {
   EXPECT_EQ(mismatch.mismatched, 1u);
   EXPECT_EQ(mismatch.total, 8u);
   EXPECT_TRUE(evidence_in(report).message.starts_with(
-      "output 0, float32[8]: 1 of 8 elements differ, in trial 0; the worst is at [3]: expected "));
+      "output 0, float32[8]: 1 of 8 elements differs, in trial 0; the worst is at [3]: expected "));
   EXPECT_EQ(mismatch.worst_place, "[3]");
   EXPECT_EQ(mismatch.worst_got, -77);
   EXPECT_EQ(mismatch.worst_error, std::abs(-77 - mismatch.worst_expected));

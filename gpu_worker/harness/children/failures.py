@@ -75,10 +75,11 @@ def describe(error: BaseException, source: str, failure: Failure = Failure.NONE)
     if failure is Failure.UNSUPPORTED_HERE:
         return f"{what_is_missing(error, source)}; it said {describe(error, source)}"[:TEXT_MAX]
     error = root_of(error)
-    message = str(error).strip()
+    place = place_of(error, source)
+    # The text of a SyntaxError has its place as well, in another form.
+    message = str(error.msg if isinstance(error, SyntaxError) and place else error).strip()
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + " ... " + message[-MESSAGE_MAX // 2 :]
-    place = place_of(error, source)
     return f"{type(error).__name__}: {message}" + (f" ({place})" if place else "")
 
 

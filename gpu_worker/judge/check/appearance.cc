@@ -176,7 +176,15 @@ std::optional<Appearance> region(const WrongOutput& output, std::span<const std:
   return std::nullopt;
 }
 
+// Returns whether the output has integers or booleans, which have no precision and must be equal.
+bool is_whole_numbers(const WrongOutput& output) {
+  const auto is_whole = [](double number) { return std::trunc(number) == number; };
+  return output.tolerance.rtol == 0 && output.tolerance.atol == 0 && std::ranges::all_of(output.expected, is_whole) &&
+         std::ranges::all_of(output.got, is_whole);
+}
+
 std::optional<Appearance> precision(const WrongOutput& output) {
+  if (is_whole_numbers(output)) return std::nullopt;
   double errors = 0, size = 0, largest = 0;
   std::size_t count = 0;
   for (std::size_t i = 0; i < output.expected.size(); ++i) {

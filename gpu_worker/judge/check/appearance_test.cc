@@ -88,6 +88,13 @@ TEST(Appearance, knows_a_lower_precision) {
   EXPECT_EQ(word_of({16, 16}, drawn(256), got), "tf32");
 }
 
+TEST(Appearance, integers_have_no_precision) {
+  const Numbers expected = {93, 120, 7, 64}, got = {94, 120, 7, 64};
+  const WrongOutput output{
+      .shape = {4}, .expected = expected, .got = got, .tolerance = {.rtol = 0, .atol = 0}, .mismatched = 1, .total = 4};
+  EXPECT_EQ(appearance_of(output).word, "");
+}
+
 TEST(Appearance, knows_nothing_of_other_numbers) {
   Numbers got = drawn(256);
   for (std::size_t i = 0; i < got.size(); ++i) got[i] = std::cos(static_cast<double>(i));

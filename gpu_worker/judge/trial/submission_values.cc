@@ -58,7 +58,8 @@ std::string words_of(const Mismatch& mismatch) {
                             mismatch.worst_expected, mismatch.worst_got, mismatch.worst_error, mismatch.worst_allowed,
                             mismatch.rtol, mismatch.atol);
   if (mismatch.not_finite > 0)
-    text += "; " + std::to_string(mismatch.not_finite) + " are NaN or infinite where the reference is finite";
+    text += "; " + std::to_string(mismatch.not_finite) + (mismatch.not_finite == 1 ? " is" : " are") +
+            " NaN or infinite where the reference is finite";
   return text;
 }
 
@@ -291,7 +292,8 @@ Evidence SubmissionSide::explain(const Trial& trial, const Expectation& expectat
   const auto looks = is_tensor ? look_at(trial, expectation, expected, comparison) : Appearance{};
   if (looks) mismatch.looks_like = looks->word;
   std::string message = output_name(output) + ", " + describe(expected) + ": " + std::to_string(mismatch.mismatched) +
-                        " of " + std::to_string(mismatch.total) + " elements differ, in trial " +
+                        " of " + std::to_string(mismatch.total) +
+                        (mismatch.mismatched == 1 ? " elements differs" : " elements differ") + ", in trial " +
                         std::to_string(trial.number) + words_of(mismatch);
   if (finding.errors) message += words_of(*finding.errors);
   Evidence found = evidence(Stage::judge, comparison.reason(), message);

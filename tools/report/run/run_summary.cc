@@ -103,7 +103,8 @@ std::vector<std::string> SummaryBuilder::warnings() const {
     warnings.push_back(are(summary_.unfinished_count, "job") + " not finished; the figures are those of the others.");
   if (cpu_count_ > 0)
     warnings.push_back(producer::counted(cpu_count_, "time") +
-                       " were measured on a CPU. Such times are for trying things out.");
+                       (cpu_count_ == 1 ? " was" : " were") +
+                       " measured on a CPU. Such times are for trying things out.");
   if (noisy_count_ > 0)
     warnings.push_back(std::to_string(noisy_count_) + " of " + producer::counted(measured_count_, "time") +
                        " spread by more than 20 % of their mean; the machine was busy, or the kernel's time varies.");
