@@ -43,8 +43,9 @@ RouteMatch Router::match(std::string_view method, std::string_view path) const {
   const auto parts = parts_of(path);
   RouteMatch found;
   const auto begins_with_name = [](const Route& route) { return route.path.starts_with("/{"); };
+  const bool is_own = path.starts_with("/api/");  // no name of another server stands for kq's own paths
   for (const Route& route : routes_) {
-    if (begins_with_name(route) && !found.other_methods.empty()) continue;
+    if (begins_with_name(route) && (is_own || !found.other_methods.empty())) continue;
     auto values = fit(route.path, parts);
     if (!values) continue;
     if (route.method == method) return {.route = &route, .path_values = std::move(*values), .other_methods = {}};

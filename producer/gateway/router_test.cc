@@ -35,6 +35,8 @@ TEST(Router, a_path_that_begins_with_a_name_is_the_last_resort) {
   EXPECT_EQ(routes.match("POST", "/api/v1/runs").route, nullptr);
   EXPECT_EQ(routes.match("POST", "/api/v1/runs").other_methods, std::vector<std::string>{"GET"});
   EXPECT_EQ(routes.match("POST", "/add/H100/test").path_values.at("gpu"), "H100");
+  EXPECT_EQ(routes.match("POST", "/api/v1/nothing").route, nullptr);
+  EXPECT_TRUE(routes.match("GET", "/api/v1/nothing").other_methods.empty());
 }
 
 TEST(Router, other_paths_have_no_route) {
