@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "producer/client/board_noise.h"
 #include "producer/client/sentences.h"
@@ -100,11 +102,15 @@ std::string summary_line(const DeviceSummary& summary) {
   return line + '\n';
 }
 
+constexpr std::size_t kHashShown = 8;  // hexadecimal digits of a problem's hash beside its name
+
 // What occurs in the rows of a table, and so needs a column or a sentence.
 struct Occurring {
   bool ties = false, baselines = false, fallback = false, decoy = false, findings = false, noisy = false;
+  std::set<std::string> shared_names;  // of problems whose boards a table could not tell apart
 
   explicit Occurring(const std::vector<Standing>& rows) {
+    std::map<std::vector<std::string>, Hash> hashes;  // by what a table shows of a board
     for (const Standing& one : rows) {
       ties = ties || one.row.tie_count > 0;
       baselines = baselines || one.row.baseline != Baseline::eager;
@@ -112,6 +118,11 @@ struct Occurring {
       decoy = decoy || one.row.is_decoy;
       findings = findings || one.row.has_findings;
       noisy = noisy || one.row.is_noisy;
+      const auto [known, is_new] = hashes.try_emplace(
+          {one.value, one.row.problem, one.row.device_model, std::string(to_string(one.row.baseline)),
+           std::string(to_string(one.row.streams)), std::string(to_string(one.row.graphs))},
+          one.row.problem_hash);
+      if (!is_new && known->second != one.row.problem_hash) shared_names.insert(one.row.problem);
     }
   }
 };
@@ -129,7 +140,10 @@ std::vector<TextColumn> text_columns(const Leaderboard& board, const Occurring& 
   const bool is_ranking = board.is_ranking;
   add(
       {board.by}, [](const Standing& one) { return one.value; }, !board.by.empty());
-  add({"problem"}, [](const Standing& one) { return one.row.problem; });
+  add({"problem"}, [&occurring](const Standing& one) {
+    const bool is_shared = occurring.shared_names.contains(one.row.problem);
+    return one.row.problem + (is_shared ? " (" + to_hex(one.row.problem_hash).substr(0, kHashShown) + ")" : "");
+  });
   add({"device"}, [](const Standing& one) { return one.row.device_model; });
   add(
       {"rank", true}, [](const Standing& one) { return rank_text(one.row); }, is_ranking);
@@ -202,6 +216,10 @@ std::string leaderboard_table(const Leaderboard& board) {
     for (const TextColumn& column : columns) line.push_back(column.text(one));
   }
   std::string text = table(heads, cells);
+  if (!occurring.shared_names.empty()) {
+    text += "(hash): problems of one name whose files, workloads or tolerances differ have boards of their own; the "
+            "column problem_hash has the whole hash\n";
+  }
   if (occurring.fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (occurring.decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
   if (occurring.findings) text += "(findings): the guard has found something for review; the column findings has it\n";

@@ -46,6 +46,15 @@ TEST(board_formats, table_csv_and_json_say_the_same) {
   EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
 }
 
+TEST(board_formats, problems_of_one_name_are_told_apart) {
+  RunRow small = passed_row("relu/small", 10'000, 20'000, 1), large = passed_row("relu/large", 90'000, 99'000, 2);
+  large.entry.submission.problem.hash = sha256("a larger relu");
+  const std::string text = leaderboard_table(built({small, large}));
+  EXPECT_THAT(text, HasSubstr("relu (" + to_hex(sha256("relu")).substr(0, 8) + ")"));
+  EXPECT_THAT(text, HasSubstr("relu (" + to_hex(sha256("a larger relu")).substr(0, 8) + ")"));
+  EXPECT_THAT(text, HasSubstr("(hash): problems of one name"));
+}
+
 TEST(board_formats, a_board_without_passed_jobs_says_so) {
   EXPECT_EQ(leaderboard_table(built({})), "no job has passed with a time yet\n");
 }

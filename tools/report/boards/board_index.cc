@@ -1,6 +1,8 @@
 #include "tools/report/boards/board_index.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "producer/client/sentences.h"
@@ -71,11 +73,23 @@ std::string newest_records(std::span<const Board> boards, const BoardPagesOption
   return html + "</tbody></table></div></section>\n";
 }
 
-std::string row_html(const Board& board, bool shows_baseline, const BoardPagesOptions& options) {
+// Returns the boards of other problems with the name, device model and baseline of one of them.
+std::set<const Board*> boards_of_one_name(std::span<const Board> boards) {
+  std::map<std::vector<std::string>, std::vector<const Board*>> by_name;
+  for (const Board& board : boards) by_name[{board.problem, board.device_model, board.baseline}].push_back(&board);
+  std::set<const Board*> found;
+  for (const auto& [name, alike] : by_name) {
+    if (alike.size() > 1) found.insert(alike.begin(), alike.end());
+  }
+  return found;
+}
+
+std::string row_html(const Board& board, bool shows_baseline, bool shows_hash, const BoardPagesOptions& options) {
   const Standing& best = board.entries.front();
   const std::size_t tied = best.row.tie_count;
   return "<tr data-choice=\"" + html_text(board.device_model) + "\">" +
          text_cell("<a href=\"" + board_address(board) + "\">" + name_html(board.problem) + "</a>" +
+                   (shows_hash ? " <span class=\"quiet\">" + to_hex(board.problem_hash).substr(0, 8) + "</span>" : "") +
                    narrow_line({board.device_model, shows_baseline ? board.baseline : ""})) +
          text_cell(html_text(board.device_model), true) +
          (shows_baseline ? text_cell(html_text(board.baseline), true) : "") +
@@ -106,7 +120,8 @@ std::string board_index_page(const PageFiles& files, std::span<const Board> boar
       "<th>record</th><th class=\"more\">author</th><th class=\"n more\">median</th><th class=\"n more\">noise</th>"
       "<th class=\"n\">speedup</th><th class=\"n more\">entries</th><th class=\"more\">record since</th></tr></thead>"
       "<tbody>\n";
-  for (const Board& board : boards) body += row_html(board, shows_baseline, options);
+  const std::set<const Board*> shared = boards_of_one_name(boards);
+  for (const Board& board : boards) body += row_html(board, shows_baseline, shared.contains(&board), options);
   body += "</tbody></table></div>";
   std::vector<Standing> firsts;
   for (const Board& board : boards) firsts.push_back(board.entries.front());

@@ -43,5 +43,13 @@ TEST(BoardIndex, a_form_of_the_reference_that_all_boards_share_is_no_column) {
   EXPECT_THAT(index_of({entry("relu/a", 1'000, 1), compiled}), HasSubstr("<th class=\"more\">reference</th>"));
 }
 
+TEST(BoardIndex, problems_of_one_name_are_told_apart) {
+  RunRow other = entry("relu/b", 1'000, 2);
+  other.entry.submission.problem.hash = sha256("another relu");
+  const std::string mark = "<span class=\"quiet\">" + to_hex(sha256("another relu")).substr(0, 8);
+  EXPECT_THAT(index_of({other}), Not(HasSubstr(mark)));
+  EXPECT_THAT(index_of({entry("relu/a", 1'000, 1), other}), HasSubstr(mark));
+}
+
 }  // namespace
 }  // namespace kq::tools
