@@ -91,7 +91,7 @@ class Everyday(kq.EndToEndTest):
         self.assertIn("hello from the kernel", self.kq("show", number, "--log").stdout)
         self.assertEqual(self.kq("show", "r1", "relu/b", "--source").stdout, kq.WRONG)
         self.assertEqual(json.loads(self.kq("show", "r1", "relu/a", "--json").stdout)["row"]["label"], "relu/a")
-        self.assertIn("run 'r2' has no job 'x'", self.kq("show", "r2", "x", code=5).stderr)
+        self.assertIn("there is no run 'r2' in the store", self.kq("show", "r2", "x", code=5).stderr)
         # The sources of a job can be measured again.
         self.kq("show", "r1", "relu/a", "-o", self.folder / "again")
         again = self.kq("sweep", self.folder / "again", "--force-rerun", "--device", "cpu")

@@ -84,7 +84,9 @@ class UpDown(kq.EndToEndTest):
             self.assertIn(f"the last kq up runs in {self.state}: kq down --state {self.state} stops it", elsewhere.stderr)
         finally:
             self.assert_end(kq.kq("down", "--state", self.state, **home), 0)
-        self.assert_end(kq.kq("results", "r", **home), 0)  # the store of the stopped stack
+        stored = kq.kq("results", "r", **home)
+        self.assert_end(stored, 0)
+        self.assertIn(f"kq: the rows are those of the last kq up, in {self.state}/store", stored.stderr)
         gone = kq.kq("results", "nosuch", **home)
         self.assertIn(f"there is no run 'nosuch' in the store {self.state}/store", gone.stderr)
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -223,6 +224,9 @@ Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& 
   SourceOptions found = options;
   if (found.store.empty() && found.broker.empty()) {
     Place place = default_place({.environment = process_environment, .is_listening = is_listening});
+    const auto usual = default_state_folder(process_environment);
+    if (!place.state_folder.empty() && usual && place.state_folder != *usual)
+      std::cerr << "kq: the rows are those of the last kq up, in " << printable(place.store) << '\n';
     found.store = std::move(place.store);  // without one, the client finds the broker by the same rule
   }
   if (found.store.empty()) return open_broker(found);
