@@ -78,6 +78,8 @@ def describe(error: BaseException, source: str, failure: Failure = Failure.NONE)
     place = place_of(error, source)
     # The text of a SyntaxError has its place as well, in another form.
     message = str(error.msg if isinstance(error, SyntaxError) and place else error).strip()
+    if isinstance(error, ModuleNotFoundError) and "." not in (error.name or "."):
+        message += "; modules of its own are found only if they were submitted with it"
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + " ... " + message[-MESSAGE_MAX // 2 :]
     return f"{type(error).__name__}: {message}" + (f" ({place})" if place else "")

@@ -200,6 +200,10 @@ class WithoutGpu(WorldTest):
         answer = self.answer(source)
         self.assertRegex(answer[2], rf"^NameError: name 'missing' is not defined \(.*\.py:{line}\)$")
 
+    def test_a_missing_module_beside_the_kernel_is_told_what_it_takes(self) -> None:
+        answer = self.answer("import common_parts\n")
+        self.assert_failed(answer, Failure.LOAD_FAILED, "found only if they were submitted with it")
+
     def test_a_syntax_error_has_its_place_once(self) -> None:
         error = SyntaxError("invalid syntax", ("/job/b.py", 1, 8, "syntax error here", 1, 13))
         self.assertEqual(describe(error, "/job"), "SyntaxError: invalid syntax (b.py:1)")
