@@ -83,8 +83,8 @@ std::string last_up_folder(const Environment& environment) {
   std::string folder;
   std::getline(file, folder, '\0');
   struct stat status {};
-  const bool is_own = ::stat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-                      status.st_uid == ::geteuid() && (status.st_mode & S_IWOTH) == 0;
+  const bool is_own = ::stat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+                      (status.st_mode & S_IWOTH) == 0;
   return is_own ? folder : "";
 }
 

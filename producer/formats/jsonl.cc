@@ -62,10 +62,8 @@ const std::vector<std::string> kKeys{"id",
                                      "tags"};
 const std::vector<std::string> kTrialKeys{"correctness", "warmup", "timed"};
 // Words of other systems for what a key of a line says, where ignoring them would change how a kernel is judged.
-const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", "rtol and atol"},
-                                                                  {"timeout", "time_limit_s"},
-                                                                  {"trials", "params"},
-                                                                  {"dtype", "precision"}};
+const std::map<std::string, std::string, std::less<>> kOtherWords{
+    {"tolerance", "rtol and atol"}, {"timeout", "time_limit_s"}, {"trials", "params"}, {"dtype", "precision"}};
 constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.

@@ -261,7 +261,8 @@ TEST_F(Jsonl, a_key_of_another_system_or_of_params_that_would_be_ignored_is_note
                            line(R"("id": "b", "streams": "joined", "params": {"timed": 3})"));
   EXPECT_THAT(found.notes,
               ElementsAre(HasSubstr("'tolerance' is unknown and ignored; did you mean rtol and atol?"),
-                          HasSubstr("'params.time' is unknown and ignored; did you mean correctness, warmup or timed?")));
+                          HasSubstr("'params.time' is unknown and ignored; did you mean correctness, warmup or "
+                                    "timed?")));
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ Expected<void> NamingTexts::apply(InputOptions& options) const {
       continue;
     }
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) return bad_input("--tag must be NAME=VALUE, such as model=m1, or - to empty the tags, got '" + text + "'");
+    if (equals == std::string::npos) {
+      return bad_input("--tag must be NAME=VALUE, such as model=m1, or - to empty the tags, got '" + text + "'");
+    }
     const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
     if (const auto wrong = name_error(name)) return bad_input("--tag '" + text + "': the name " + *wrong);
     if (const auto wrong = name_error(value)) return bad_input("--tag '" + text + "': the value " + *wrong);

@@ -9,7 +9,7 @@
 
 namespace kq::producer {
 
-inline constexpr const char* kAuthorHelp = 
+inline constexpr const char* kAuthorHelp =
     "the author of every submission, in place of what files say; - empties the authors that rows have";
 inline constexpr const char* kTagHelp =
     "a tag of every submission, beside those that files give and in place of one with this name; may be repeated; "

@@ -44,9 +44,8 @@ TEST(NamingOptions, a_dash_empties_the_author_and_the_tags) {
   const TestFolder folder;
   folder.write("problem.py", kTestProblem);
   folder.write("kernel.py", kTestKernel);
-  const auto lines =
-      folder.write("run.jsonl", R"({"problem": "problem.py", "path": "kernel.py", "tags": {"turn": 3}})"
-                                "\n");
+  const auto lines = folder.write("run.jsonl", R"({"problem": "problem.py", "path": "kernel.py", "tags": {"turn": 3}})"
+                                               "\n");
   const auto tags_after = [&](const std::vector<std::string>& tags) {
     InputOptions options;
     EXPECT_TRUE((NamingTexts{.author = "-", .tags = tags}.apply(options)));
@@ -62,7 +61,9 @@ TEST(NamingOptions, a_dash_empties_the_author_and_the_tags) {
 TEST(NamingOptions, mistakes_are_sentences) {
   EXPECT_EQ(mistake({.author = "", .tags = {"a=1", "a=1"}}), "");
   EXPECT_EQ(mistake({.author = "", .tags = {"a=1", "a=2"}}), "--tag gives 'a' two values, '1' and '2'");
-  EXPECT_EQ(mistake({.author = "", .tags = {"model"}}), "--tag must be NAME=VALUE, such as model=m1, or - to empty the tags, got 'model'");
+  EXPECT_EQ(mistake({.author = "", .tags = {"model"}}),
+            "--tag must be NAME=VALUE, such as model=m1, "
+            "or - to empty the tags, got 'model'");
   EXPECT_THAT(mistake({.author = "", .tags = {"=m1"}}), HasSubstr("--tag '=m1': the name "));
   EXPECT_THAT(mistake({.author = "", .tags = {"model="}}), HasSubstr("--tag 'model=': the value "));
   EXPECT_THAT(mistake({.author = "a\nb", .tags = {}}), HasSubstr("--author 'a"));

@@ -13,8 +13,8 @@ namespace kq::producer {
 // Calls with more jobs than this are not looked at, because their rows would have to be read before they are sent.
 inline constexpr std::size_t kLookedAtJobsMax = 20;
 
-// Returns one sentence for each row of the run with the label of a job and another problem's name. Returns nothing where
-// the rows cannot be read.
+// Returns one sentence for each row of the run with the label of a job and another problem's name. Returns nothing
+// where the rows cannot be read.
 std::vector<std::string> replaced_rows(const JobSource& source, const ReadRows& read);
 
 }  // namespace kq::producer

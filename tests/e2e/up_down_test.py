@@ -81,7 +81,9 @@ class UpDown(kq.EndToEndTest):
             self.assert_end(unknown, 5)
             self.assertIn(f"there is no run 'nosuch' at the broker {self.url}", unknown.stderr)
             elsewhere = kq.kq("down", **home)
-            self.assertIn(f"the last kq up runs in {self.state}: kq down --state {self.state} stops it", elsewhere.stderr)
+            self.assertIn(
+                f"the last kq up runs in {self.state}: kq down --state {self.state} stops it", elsewhere.stderr
+            )
         finally:
             self.assert_end(kq.kq("down", "--state", self.state, **home), 0)
         stored = kq.kq("results", "r", **home)

@@ -201,8 +201,7 @@ Error no_such_job(Source& source, const std::string& run, const std::string& lab
   if (!any) return no_such_run(source, run);
   return Error{ErrorKind::not_found, "run '" + printable(run) + "' has no job '" + printable(label) + "'" +
                                          (meant.empty() ? "" : "; did you mean " + printable(meant) + "?") +
-                                         "; kq results " + producer::shell_quoted(printable(run)) +
-                                         " lists its jobs"};
+                                         "; kq results " + producer::shell_quoted(printable(run)) + " lists its jobs"};
 }
 
 void add_flags(Flags& flags, SourceOptions& options) {

@@ -61,8 +61,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--min-change", "PERCENT", "a change of time by less is none (default: 3)", options.change_min_pct);
   flags.flag("--all", "table: list kernels without a change as well", options.all);
   flags.flag("--fail-on-regression",
-             "exit with code 1 when a kernel that passed fails, is slower, or is missing; with 4 when one is unfinished, "
-             "with 5 when no time could be compared",
+             "exit with code 1 when a kernel that passed fails, is slower, or is missing; with 4 when one is "
+             "unfinished, with 5 when no time could be compared",
              options.fail_on_regression);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
@@ -119,8 +119,8 @@ ExitCode judge(const kq::tools::Comparison& comparison) {
       return ExitCode::gave_up;
     case kq::tools::RegressionFinding::nothing_compared:
       std::cerr << kProgram << ": whether run " << run
-                << " has regressions is not known, because no kernel that passed in the base run ran on the same device "
-                   "model against the same problem\n";
+                << " has regressions is not known, because no kernel that passed in the base run ran on the same "
+                   "device model against the same problem\n";
       return ExitCode::nothing;
   }
   return ExitCode::our_fault;

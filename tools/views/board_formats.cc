@@ -217,8 +217,9 @@ std::string leaderboard_table(const Leaderboard& board) {
   }
   std::string text = table(heads, cells);
   if (!occurring.shared_names.empty()) {
-    text += "(hash): problems of one name whose files, workloads or tolerances differ have boards of their own; the "
-            "column problem_hash has the whole hash\n";
+    text +=
+        "(hash): problems of one name whose files, workloads or tolerances differ have boards of their own; the "
+        "column problem_hash has the whole hash\n";
   }
   if (occurring.fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (occurring.decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";

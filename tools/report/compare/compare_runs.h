@@ -84,8 +84,8 @@ struct Comparison {
 
 // What a comparison says about regressions. `unfinished` and `nothing_compared` mean that it cannot tell.
 enum class RegressionFinding { none, regressed, unfinished, nothing_compared };
-// Returns `regressed` if a kernel got worse; else `unfinished` if a kernel that may have got worse has no verdict in one
-// of the runs; else `nothing_compared` if kernels passed in the base run, and none of them could be compared.
+// Returns `regressed` if a kernel got worse; else `unfinished` if a kernel that may have got worse has no verdict in
+// one of the runs; else `nothing_compared` if kernels passed in the base run, and none of them could be compared.
 RegressionFinding regression_finding(const Comparison& comparison);
 
 // Both results must outlive the comparison.

@@ -102,8 +102,7 @@ std::vector<std::string> SummaryBuilder::warnings() const {
   if (summary_.unfinished_count > 0)
     warnings.push_back(are(summary_.unfinished_count, "job") + " not finished; the figures are those of the others.");
   if (cpu_count_ > 0)
-    warnings.push_back(producer::counted(cpu_count_, "time") +
-                       (cpu_count_ == 1 ? " was" : " were") +
+    warnings.push_back(producer::counted(cpu_count_, "time") + (cpu_count_ == 1 ? " was" : " were") +
                        " measured on a CPU. Such times are for trying things out.");
   if (noisy_count_ > 0)
     warnings.push_back(std::to_string(noisy_count_) + " of " + producer::counted(measured_count_, "time") +
