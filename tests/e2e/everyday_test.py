@@ -92,6 +92,9 @@ class Everyday(kq.EndToEndTest):
         self.assertEqual(self.kq("show", "r1", "relu/b", "--source").stdout, kq.WRONG)
         self.assertEqual(json.loads(self.kq("show", "r1", "relu/a", "--json").stdout)["row"]["label"], "relu/a")
         self.assertIn("there is no run 'r2' in the store", self.kq("show", "r2", "x", code=5).stderr)
+        missing = self.kq("results", "r1", "relu/a", "b", code=5)
+        self.assertIn("relu/a", missing.stdout)
+        self.assertIn("run 'r1' has no job 'b'; did you mean relu/b?", missing.stderr)
         # The sources of a job can be measured again.
         self.kq("show", "r1", "relu/a", "-o", self.folder / "again")
         again = self.kq("sweep", self.folder / "again", "--force-rerun", "--device", "cpu")

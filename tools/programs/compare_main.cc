@@ -22,7 +22,6 @@
 
 namespace {
 
-using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::report_error;

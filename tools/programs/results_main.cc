@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
-      "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
+      "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run or label.");
   flags.run("name of the run", options.run);
   flags.arguments("LABEL", "print only the jobs with these labels", options.labels);
   flags.group("What is printed");
@@ -172,8 +173,10 @@ int run(int argc, char** argv) {
                                .colours = kq::sys::takes_colour(STDOUT_FILENO)},
                               options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
+  std::set<std::string> missing(options.labels.begin(), options.labels.end());
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
     if (!options.is_wanted(row.entry.submission)) return Expected<void>();
+    missing.erase(row.entry.submission.label);
     const std::string text = view.add(row);
     if (options.side_by_side) {
       side_by_side.add(row);
@@ -195,6 +198,10 @@ int run(int argc, char** argv) {
   print(options.side_by_side ? side_by_side.table_text() : view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
+  for (const std::string& label : missing)
+    report_error(kProgram, kq::tools::no_such_job(*opened->source, options.run, label));
+  if (!missing.empty() && (code == ExitCode::ok || code == ExitCode::job_failed))
+    return static_cast<int>(ExitCode::nothing);
   if (code == ExitCode::job_failed && !options.json && ::isatty(STDOUT_FILENO) == 1) {
     const std::string run = kq::producer::shell_quoted(options.run);
     std::cerr << kProgram << ": "
