@@ -58,7 +58,8 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
 // Returns those submitters of the job for whom the caller may cancel it: one where the request names one.
 std::vector<std::string> cancelled_for(const Caller& caller, const JobRecord& record, const std::string& named) {
   std::vector<std::string> names = submitters_of(record);
-  const std::string only = named.empty() ? "" : submitter_of(caller, named);
+  const bool may_name_others = caller.identity.role == Role::admin;
+  const std::string only = named.empty() || may_name_others ? named : submitter_of(caller, named);
   std::erase_if(names,
                 [&](const std::string& name) { return only.empty() ? !owns_jobs_of(caller, name) : name != only; });
   return names;

@@ -1,6 +1,7 @@
 #include "tools/ctl/job_verbs.h"
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 #include <type_traits>
 
@@ -20,10 +21,20 @@ class JobActions {
   JobActions(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
 
+  // Cancels jobs for one submitter; those that others submitted too go on for them.
+  Expected<void> act_for(const std::string& submitter, std::span<const Sequence> seqs) {
+    named_ = submitter;
+    KQ_TRY(act(seqs));
+    named_.clear();
+    return {};
+  }
+
   Expected<void> act(std::span<const Sequence> seqs) {
     for (; !seqs.empty(); seqs = seqs.subspan(std::min(kQuerySeqsMax, seqs.size()))) {
       const auto chunk = seqs.first(std::min(kQuerySeqsMax, seqs.size()));
-      const auto reply = ask<ActionReply>(client_, Request{{chunk.begin(), chunk.end()}});
+      Request request{{chunk.begin(), chunk.end()}};
+      if constexpr (std::is_same_v<Request, CancelJobs>) request.submitter = named_;
+      const auto reply = ask<ActionReply>(client_, request);
       if (!reply) return failure(reply.error());
       for (const JobAction& action : reply->jobs) note(action);
     }
@@ -69,6 +80,7 @@ class JobActions {
   const CtlWorld& world_;
   producer::Client& client_;
   bool json_;
+  std::string named_;  // the submitter for whom jobs are cancelled; empty: for all for whom the caller may
   Listing listing_;
   std::uint64_t done_count_ = 0;
   std::uint64_t unchanged_count_ = 0;  // of done_count_: jobs that were in the wanted state before
@@ -90,14 +102,16 @@ struct JobSelection {
   }
 };
 
-template <class Act>
-Expected<void> each_unfinished_of_run(producer::Client& client, const std::string& run, Act act) {
-  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
-    std::vector<Sequence> seqs;
+// Cancels the unfinished jobs of a run, each for the submitter of its row, so that the same work in runs of others goes
+// on.
+Expected<void> cancel_run(producer::Client& client, const std::string& run, JobActions<CancelJobs>& actions) {
+  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) -> Expected<void> {
+    std::map<std::string, std::vector<Sequence>> seqs;  // by submitter
     for (const RunRow& row : rows) {
-      if (row.job.state != JobState::finished) seqs.push_back(row.job.seq);
+      if (row.job.state != JobState::finished) seqs[row.entry.submitter].push_back(row.job.seq);
     }
-    return act(seqs);
+    for (const auto& [submitter, some] : seqs) KQ_TRY(actions.act_for(submitter, some));
+    return {};
   });
 }
 
@@ -182,14 +196,14 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
                broker.broker.empty() ? world.connect_or_start(state_folder, broker.key) : connect(world, broker));
 
   JobActions<CancelJobs> actions(world, client, broker.json);
-  const auto act = [&](const std::vector<Sequence>& some) { return actions.act(some); };
   if (!choice.run.empty()) {
-    KQ_TRY(each_unfinished_of_run(client, choice.run, act));
+    KQ_TRY(cancel_run(client, choice.run, actions));
   } else if (!choice.submitter.empty()) {
     // Queued jobs are cancelled first. Otherwise each cancelled running job would let a worker start the next one.
     for (const JobState state : {JobState::queued, JobState::leased}) {
-      KQ_TRY(each_page(client, JobsQuery{.state = state},
-                       [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); }));
+      KQ_TRY(each_page(client, JobsQuery{.state = state}, [&](const JobsReply& page) {
+        return actions.act_for(choice.submitter, seqs_of(page, choice.submitter));
+      }));
     }
   } else {
     KQ_TRY(actions.act(seqs));

@@ -83,6 +83,7 @@ TEST_F(JobVerbs, many_numbers_are_split_into_messages_of_allowed_size) {
   for (const std::string& word : words) argv.push_back(word.c_str());
   EXPECT_EQ(kq.run(argv), 0);
   ASSERT_EQ(kq.requests_of<CancelJobs>().size(), 2u);
+  EXPECT_EQ(kq.requests_of<CancelJobs>()[1].submitter, "");  // numbers end a job for all
   EXPECT_EQ(kq.requests_of<CancelJobs>()[1].seqs, std::vector<Sequence>{kQuerySeqsMax + 1});
 }
 
@@ -91,6 +92,7 @@ TEST_F(JobVerbs, cancels_the_queued_jobs_of_a_submitter_before_its_running_jobs)
           job_row(6, JobState::finished)};
   EXPECT_EQ(kq.run({"cancel", "--submitter", "ann"}), 0);
   EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{2, 4, 5, 1}));
+  EXPECT_EQ(kq.requests_of<CancelJobs>().front().submitter, "ann");
   EXPECT_EQ(kq.out.str(), "cancelled 4 jobs\n");
   EXPECT_EQ(kq.run({"cancel", "--submitter", "carl"}), 5);
   EXPECT_EQ(kq.out.str(), "cancelled 0 jobs\n");
@@ -104,6 +106,7 @@ TEST_F(JobVerbs, cancels_the_unfinished_jobs_of_a_run_and_retries_those_without_
       RunRow& row = reply.rows.emplace_back();
       row.entry.submission.label = std::to_string(seq);
       row.job.seq = seq;
+      row.entry.submitter = "ann";
       row.job.state = verdict ? JobState::finished : JobState::queued;
       if (verdict)
         row.result = Result{.verdict = ended(*verdict, {}),
@@ -123,6 +126,7 @@ TEST_F(JobVerbs, cancels_the_unfinished_jobs_of_a_run_and_retries_those_without_
   });
   EXPECT_EQ(kq.run({"cancel", "--run", "monday"}), 0);
   EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{1}));
+  EXPECT_EQ(kq.requests_of<CancelJobs>().front().submitter, "ann");  // the same work of another submitter goes on
   EXPECT_EQ(kq.run({"retry", "--run", "monday"}), 0);
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 4}));
 }

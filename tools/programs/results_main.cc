@@ -58,7 +58,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
-      "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run or label.");
+      "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run or "
+      "label.");
   flags.run("name of the run", options.run);
   flags.arguments("LABEL", "print only the jobs with these labels", options.labels);
   flags.group("What is printed");
