@@ -139,6 +139,13 @@ Expected<void> print_sources(kq::tools::Source& source, const Options& options) 
   return {};
 }
 
+// Prints a sentence for each of these labels, which the run does not have, and returns the exit code.
+int report_missing(kq::tools::Source& source, const std::string& run, const std::set<std::string>& labels) {
+  int code = static_cast<int>(ExitCode::nothing);
+  for (const std::string& label : labels) code = report_error(kProgram, kq::tools::no_such_job(source, run, label));
+  return code;
+}
+
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
@@ -187,11 +194,9 @@ int run(int argc, char** argv) {
     return Expected<void>();
   });
   if (!visited) return report_error(kProgram, visited.error());
-  if (view.row_count() == 0) {
-    return report_error(kProgram, options.labels.empty()
-                                      ? kq::tools::no_such_run(*opened->source, options.run)
-                                      : kq::tools::no_such_job(*opened->source, options.run, options.labels.front()));
-  }
+  if (view.row_count() == 0 && options.labels.empty())
+    return report_error(kProgram, kq::tools::no_such_run(*opened->source, options.run));
+  if (view.row_count() == 0) return report_missing(*opened->source, options.run, missing);
   if (options.side_by_side && !side_by_side.has_pairs())
     return report_error(kProgram, {ErrorKind::not_found,
                                    "no submission of the run was judged in both ways; kq submit "
@@ -199,10 +204,7 @@ int run(int argc, char** argv) {
   print(options.side_by_side ? side_by_side.table_text() : view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
-  for (const std::string& label : missing)
-    report_error(kProgram, kq::tools::no_such_job(*opened->source, options.run, label));
-  if (!missing.empty() && (code == ExitCode::ok || code == ExitCode::job_failed))
-    return static_cast<int>(ExitCode::nothing);
+  if (!missing.empty()) return report_missing(*opened->source, options.run, missing);
   if (code == ExitCode::job_failed && !options.json && ::isatty(STDOUT_FILENO) == 1) {
     const std::string run = kq::producer::shell_quoted(options.run);
     std::cerr << kProgram << ": "
