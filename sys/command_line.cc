@@ -104,9 +104,11 @@ class Layout final : public CLI::Formatter {
       std::replace(list.begin(), list.end(), ',', '|');
       return " " + list;
     }
+    // CLI11 writes the bounds of a number behind a colon. Another colon belongs to the form of the value: "HOST:PORT".
     const std::string plain = type.substr(0, type.find(':'));
     if (plain == "UINT" || plain == "INT" || plain == "FLOAT") return " N";
-    return plain.empty() ? "" : " " + plain;
+    const bool has_bounds = type.find(" in [") != std::string::npos;
+    return type.empty() ? "" : " " + (has_bounds ? plain : type);
   }
 };
 

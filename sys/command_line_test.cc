@@ -67,5 +67,18 @@ TEST_F(CommandLine, the_help_has_groups_and_wrapped_lines) {
     EXPECT_LE(text.find('\n', from) - from, 100u);
 }
 
+TEST_F(CommandLine, a_form_with_a_colon_is_shown_whole_and_bounds_are_not) {
+  std::string address;
+  int count = 0;
+  double rate = 0;
+  app.add_option("--listen", address, "where")->type_name("HOST:PORT");
+  app.add_option("--count", count, "how many")->check(CLI::Range(1, 5));
+  app.add_option("--rate", rate, "how fast")->type_name("S")->check(CLI::Range(0.0, 5.0));
+  const std::string text = help_text(app);
+  EXPECT_THAT(text, HasSubstr("  --listen HOST:PORT        where\n"));
+  EXPECT_THAT(text, HasSubstr("  --count N                 how many\n"));
+  EXPECT_THAT(text, HasSubstr("  --rate S                  how fast\n"));
+}
+
 }  // namespace
 }  // namespace kq::sys
