@@ -129,18 +129,23 @@ void add_standby_options(CLI::App& app, CommandLine& line, Texts& texts) {
   app.add_option("--follow", line.standby.follow,
                  "URL of the other broker: stand by, and take over when it is ordered (kq ctl promote) or the lease is "
                  "free")
+      ->type_name("URL")
       ->envname("KQ_FOLLOW");
   app.add_option("--standby-key", line.standby_key, "key file with the role standby, for the broker of --follow")
+      ->type_name("FILE")
       ->envname("KQ_STANDBY_KEY");
   CLI::Option* lease = app.add_option("--lease-file", line.standby.lease_path,
-                                      "file that both brokers share; the one that holds the lease in it serves");
+                                      "file that both brokers share; the one that holds the lease in it serves")
+                           ->type_name("FILE");
   app.add_option("--takeover-after", texts.takeover,
                  "how long the lease must not have been renewed before the standby takes over")
+      ->type_name("TIME")
       ->needs(lease)
       ->capture_default_str();
   app.add_option("--alone-after", texts.alone_after,
                  "with --replicas 1: how long acknowledgements wait for a missing standby before this broker goes on "
                  "alone and no standby may take over; without it they wait for ever")
+      ->type_name("TIME")
       ->needs(lease);
 }
 

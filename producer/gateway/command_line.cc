@@ -41,23 +41,31 @@ EarlyEnd mistake(const std::string& text) {
 }
 
 void add_options(CLI::App& app, ServeCommand& line, Texts& texts) {
-  app.add_option("--broker", line.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
+  app.add_option("--broker", line.broker, "URL of the broker")
+      ->type_name("URL")
+      ->envname("KQ_BROKER")
+      ->capture_default_str();
   app.add_option("--key", line.key, "file with the gateway's key, for a broker with keys; its role is submit or admin")
+      ->type_name("FILE")
       ->envname("KQ_KEY");
   app.add_option("--listen", texts.listen,
-                 "HOST:PORT to listen on (default: " + std::string(kDefaultListen) +
-                     ", or the environment's HOST and PORT); port 0: any free port");
+                 "address to listen on (default: " + std::string(kDefaultListen) +
+                     ", or the environment's HOST and PORT); port 0: any free port")
+      ->type_name("HOST:PORT");
   app.add_option(
          "--tokens", line.tokens,
          "file of tokens, one line each: HASH NAME QUOTA; then a request needs a token, and each submitter sees "
          "its own runs only")
+      ->type_name("FILE")
       ->envname("KQ_TOKENS");
   app.add_option("--operators", line.operators,
                  "file of tokens in the same form, whose owners may cancel, retry, pause and drain and see every run; "
-                 "with a broker with keys the role of --key must then be admin");
+                 "with a broker with keys the role of --key must then be admin")
+      ->type_name("FILE");
   app.add_option("--popcorn", line.popcorn,
                  "folder of problems in GPU MODE's form, such as a checkout of them; popcorn-cli then works with this "
-                 "gateway");
+                 "gateway")
+      ->type_name("DIR");
   app.add_flag("--insecure", texts.is_insecure,
                "let every host that reaches the address use the gateway without a token");
   app.add_option("--connections", texts.connections_max, "the most open connections; further ones are answered 503")
