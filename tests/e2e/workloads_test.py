@@ -63,6 +63,13 @@ class Workloads(kq.SubmitTest):
         names = {row["sample_case"] for row in self.rows(run, "sample")}
         self.assertEqual(names, {"0", "1"})
 
+    def test_workloads_may_have_different_numbers_of_arguments(self) -> None:
+        sums = "import torch\n\n\nclass {}(torch.nn.Module):\n    def forward(self, xs):\n        return {}\n\n\n"
+        groups = "def get_input_groups():\n    return [[[torch.randn(8, 16) for _ in range(n)]] for n in (3, 1, 2)]\n"
+        run = self.submit(sums.format("Model", "sum(xs)") + groups, sums.format("ModelNew", "torch.stack(xs).sum(0)"))
+        [job] = self.rows(run, "job")
+        self.assertEqual((job["verdict"], job["cases"]), ("passed", "3 of 3"), job["message"])
+
     def test_a_wrong_workload_is_named_and_nothing_is_timed(self) -> None:
         run = self.submit(GROUPS, WRONG_FOR_HALF)
         [job] = self.rows(run, "job")

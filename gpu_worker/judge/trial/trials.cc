@@ -171,7 +171,7 @@ Step<void> TrialRun::begin(Trial& trial) {
   // The timed call of the reference computes the expected outputs itself.
   if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
   if (!trial.is_ahead && !trial.times_reference) reference_.begin_trial(plan_, trial.seeds);
-  if (!trial.times_reference) submission_.begin_staging(submission_trial(trial));
+  if (trial.is_staged_early()) submission_.begin_staging(submission_trial(trial));
   return {};
 }
 
@@ -181,8 +181,9 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
   if (trial.is_ahead) reference_.use_next_ahead();
   if (const auto observed = inputs_change_.observe(device_, reference_.input_copies(), reference_.inputs()); !observed)
     return stop(observed.error());
-  if (!trial.times_reference) return submission_.finish_staging(submission_trial(trial));
-  if (const auto timed = time_reference(trial); !timed) return timed;
+  if (trial.is_staged_early()) return submission_.finish_staging(submission_trial(trial));
+  const auto timed = trial.times_reference ? time_reference(trial) : Step<void>();
+  if (!timed) return timed;
   if (trial.number == 0 && !is_reference_trusted_) {
     if (const auto agreed = reference_.check_determinism(plan_, trial.seeds.calls); !agreed) return agreed;
   }
