@@ -121,8 +121,8 @@ class TrialRun {
     std::uint64_t slot_draw = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
-    // Returns whether the submission prepares the call while the reference computes the trial. The form of the inputs is
-    // then that of the trial before; the first trial may follow one of another workload.
+    // Returns whether the submission prepares the call while the reference computes the trial. The inputs then have
+    // the form of the trial before; the first trial may follow one of another workload.
     bool is_staged_early() const { return !times_reference && number > 0; }
   };
   // What happens to a trial after its call: it counts, is repeated, or was one void trial too many.
