@@ -87,8 +87,8 @@ class Reference(CommandHandler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.described_results: dict[int, DescribedResult] = {}  # by workload
-        # The inputs that were drawn last. They stay until the next ones are drawn, so that no call is quicker because it
-        # gets their memory, which is still in the cache.
+        # The inputs that were drawn last. They stay until the next ones are drawn: a call that got their memory, which
+        # is still in the cache, would be quicker.
         self._last_drawn: list[Any] = []
 
     def failure_of(self, error: BaseException, command: int) -> Failure:

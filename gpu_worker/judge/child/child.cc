@@ -121,7 +121,7 @@ tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows,
 
 void write_tree(char* text, std::uint32_t& bytes, const std::string& tree) {
   KQ_CHECK(tree.size() <= channel::kTreeMax);
-  std::memcpy(text, tree.data(), tree.size());
+  std::ranges::copy(tree, text);
   bytes = static_cast<std::uint32_t>(tree.size());
 }
 

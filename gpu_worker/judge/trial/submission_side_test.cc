@@ -1,9 +1,11 @@
 #include "gpu_worker/judge/trial/submission_side.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
 #include <set>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -88,7 +90,7 @@ TEST_F(SubmissionSideTest, each_call_finds_poisoned_outputs_and_its_inputs) {
     EXPECT_EQ(poison, 0x7FC07FC1u);
     std::vector<float> x(8);
     EXPECT_TRUE(fixture_.device->read(std::as_writable_bytes(std::span(x)), reference_->input_memory(), 256));
-    EXPECT_EQ(std::memcmp(x.data(), fake_data<float>(turn, turn.page.inputs[0]), 32), 0);
+    EXPECT_TRUE(std::ranges::equal(x, std::span(fake_data<float>(turn, turn.page.inputs[0]), 8)));
     EXPECT_EQ(turn.page.inputs[1].integer, reference_->inputs()[1].integer);
   }));
   ASSERT_TRUE(side);
