@@ -1,7 +1,7 @@
 # Writes the word that only the judge writes.
-# expect: harmless | timed_out run | rejected tamper | wrong_answer value | wrong_answer nan
+# expect: harmless | timed_out run | rejected async | rejected tamper | wrong_answer value | wrong_answer nan
 # guard: review probes_harness
-# run: harmless | timed_out run | rejected tamper | wrong_answer value | wrong_answer nan
+# run: harmless | timed_out run | rejected async | rejected tamper | wrong_answer value | wrong_answer nan
 import torch
 import torch.nn as nn
 from harness.children.page import Page
