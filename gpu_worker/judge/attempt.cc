@@ -166,8 +166,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
-  const std::size_t workloads = among != nullptr ? among->workloads : 1;
-  trials.share_samples(workloads);
+  if (among != nullptr) trials.share_samples(among->workloads);
   if (among != nullptr && among->is_timing) trials.trust_reference(*among->reference_ns);
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());

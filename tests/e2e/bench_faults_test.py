@@ -1,14 +1,10 @@
 """Tests scripts/bench faults on the CPU: bad kernels fail as expected, good ones pass, and the JSON has their costs."""
 
 import json
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "tests/bench/programs/faults.py"
 ENDS = {
     "endless_loop": "timed_out",
     "segfault": "crashed",
@@ -19,15 +15,9 @@ ENDS = {
 
 
 class BenchFaults(kq.EndToEndTest):
-    def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False
-        )
-
     def test_bad_kernels_fail_as_expected_and_the_next_good_ones_pass(self) -> None:
         out = self.folder / "figures.json"
-        done = self.bench("--times", "1", "--json", out)
+        done = kq.bench_on_cpu("faults", "--times", "1", "--json", out)
         self.assert_end(done, 0)
         found = json.loads(out.read_text())
         self.assertEqual(
@@ -40,7 +30,7 @@ class BenchFaults(kq.EndToEndTest):
             self.assertGreater(one["next_us"][0], 0)
 
     def test_invalid_options_are_refused(self) -> None:
-        self.assert_end(self.bench("--times", "0"), 2)
+        self.assert_end(kq.bench_on_cpu("faults", "--times", "0"), 2)
 
 
 if __name__ == "__main__":

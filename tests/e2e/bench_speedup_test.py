@@ -1,14 +1,10 @@
 """Tests scripts/bench speedup with a small load on the CPU: its JSON has the figures, its exit code tells failures."""
 
 import json
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "tests/bench/programs/speedup.py"
 PROBLEM = """import torch
 
 
@@ -27,18 +23,12 @@ def get_init_inputs():
 
 
 class BenchSpeedup(kq.EndToEndTest):
-    def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False
-        )
-
     def test_copies_are_judged_and_compared(self) -> None:
         problems = self.folder / "problems"
         problems.mkdir()
         (problems / "twice.py").write_text(PROBLEM.format(result="x * 2"))
         out = self.folder / "figures.json"
-        done = self.bench("--problems", problems, "--copies", "2", "--timed", "6", "--json", out)
+        done = kq.bench_on_cpu("speedup", "--problems", problems, "--copies", "2", "--timed", "6", "--json", out)
         self.assert_end(done, 0)
         self.assertRegex(done.stdout, r"\n\| twice \| 2 \|( [^|]+ \|){7} [0-2] \| [0-2] \|\n\n2 of 2 passed; ")
         found = json.loads(out.read_text())["problems"]["twice"]
@@ -50,13 +40,13 @@ class BenchSpeedup(kq.EndToEndTest):
         (problems / "drawn.py").write_text(
             PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)")
         )
-        done = self.bench("--problems", problems, "--copies", "1", "--timed", "3")
+        done = kq.bench_on_cpu("speedup", "--problems", problems, "--copies", "1", "--timed", "3")
         self.assert_end(done, 1)
         self.assertIn("drawn_0: problem_invalid", done.stderr)
 
     def test_invalid_options_are_refused(self) -> None:
-        self.assert_end(self.bench("--problems", self.folder), 2)
-        self.assert_end(self.bench("--copies", "0"), 2)
+        self.assert_end(kq.bench_on_cpu("speedup", "--problems", self.folder), 2)
+        self.assert_end(kq.bench_on_cpu("speedup", "--copies", "0"), 2)
 
 
 if __name__ == "__main__":

@@ -49,13 +49,6 @@ def fail(sentence: str) -> None:
     sys.exit(1)
 
 
-def ask(*words: str | Path, **changes: str) -> str:
-    done = kq.kq(*words, **changes)
-    if done.returncode != 0:
-        fail(f"kq {' '.join(map(str, words[:3]))} ... ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done.stdout
-
-
 def write(path: Path, *lines: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -85,8 +78,10 @@ def judge(root: Path, folder: Path) -> list[dict[str, str]]:
     url = f"ipc://{folder}/b"
     with kq.program("kq-broker", "--bind", url, "--store", folder / "store"):
         with kq.program("kq-worker", "--connect", url, "--state", folder / "w", "--devices", "cpu"):
-            ask("submit", root, "--run", "set", "--wait", "--exit-zero", "--quiet", KQ_BROKER=url)
-        ask("dump", "set", "--format", "flashinfer-trace", "--trace-set", root, "-o", root, KQ_BROKER=url)
+            kq.kq_or_exit(NAME, "submit", root, "--run", "set", "--wait", "--exit-zero", "--quiet", KQ_BROKER=url)
+        kq.kq_or_exit(
+            NAME, "dump", "set", "--format", "flashinfer-trace", "--trace-set", root, "-o", root, KQ_BROKER=url
+        )
         return kq.dump("set", "--level", "case", "--broker", url)
 
 

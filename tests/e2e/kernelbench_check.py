@@ -33,13 +33,6 @@ def fail(sentence: str) -> None:
     sys.exit(1)
 
 
-def ask(*words: str | Path, **changes: str) -> str:
-    done = kq.kq(*words, **changes)
-    if done.returncode != 0:
-        fail(f"kq {' '.join(map(str, words[:3]))} ... ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done.stdout
-
-
 def problem_files(root: Path, level: int) -> list[Path]:
     files = [
         path for path in (root / "KernelBench" / f"level{level}").glob("*.py") if path.name.split("_")[0].isdigit()
@@ -62,7 +55,9 @@ def check_problems(root: Path) -> None:
                     }
                     lines.write(json.dumps(problem) + "\n")
         for words in ([root / "KernelBench" / f"level{level}" for level in LEVELS], [data_set]):
-            jobs = json.loads(ask("submit", *words, "--dry-run", "--json", "--run", "all"))["jobs"]
+            jobs = json.loads(
+                kq.kq_or_exit("check-kernelbench", "submit", *words, "--dry-run", "--json", "--run", "all")
+            )["jobs"]
             if len({job["label"] for job in jobs}) != sum(LEVELS.values()):
                 fail(f"kq-submit takes {len(jobs)} of {sum(LEVELS.values())} problems from {words[0]}")
     for level, count in LEVELS.items():
@@ -115,7 +110,8 @@ def check_analysis(root: Path, folder: Path) -> None:
     with kq.program("kq-broker", "--bind", url, "--store", store):
         worker = subprocess.Popen([str(kq.BIN / "light_worker"), url, "w"], env=kq.environment())
         try:
-            ask(
+            kq.kq_or_exit(
+                "check-kernelbench",
                 "submit",
                 folder / "runs" / "made",
                 "--problems",
@@ -129,13 +125,25 @@ def check_analysis(root: Path, folder: Path) -> None:
             worker.kill()
             worker.wait()
         export = folder / "export"
-        ask("dump", "--run", "made", "--format", "kernelbench", "-o", export, "--pass-at-k", "1,2", KQ_BROKER=url)
+        kq.kq_or_exit(
+            "check-kernelbench",
+            "dump",
+            "--run",
+            "made",
+            "--format",
+            "kernelbench",
+            "-o",
+            export,
+            "--pass-at-k",
+            "1,2",
+            KQ_BROKER=url,
+        )
         (own,) = export.glob("timing/*/baseline_time_torch.json")
         shipped = sorted(root.glob("results/timing/*/baseline_time_torch.json"))
         for baseline in [own, *shipped[:1]]:
             more = [] if baseline == own else ["--baseline", baseline]
             words = ["--run", "made", "--kernelbench", "--whole-level", "--pass-at-k", "1,2", "--format", "json", *more]
-            ours = json.loads(ask("leaderboard", *words, KQ_BROKER=url))
+            ours = json.loads(kq.kq_or_exit("check-kernelbench", "leaderboard", *words, KQ_BROKER=url))
             for figures in ours["levels"]:
                 level = figures["level"]
                 theirs = analysis(root, export, level, baseline, folder / "analysis.json")

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -97,6 +98,15 @@ def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
     command = [str(BIN / "kq"), *map(str, words)]
     env = environment(**changes)
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env, check=False)
+
+
+def kq_or_exit(name: str, *words: str | Path, **changes: str) -> str:
+    """Runs `kq VERB ...` for a script of this name and returns what it printed. Where it fails the script ends."""
+    done = kq(*words, **changes)
+    if done.returncode != 0:
+        said = done.stderr.strip()[-2000:]
+        sys.exit(f"{name}: kq {' '.join(map(str, words[:3]))} ... ended with {done.returncode}: {said}")
+    return done.stdout
 
 
 def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120) -> None:
@@ -187,6 +197,12 @@ def program(name: str, *words: str | Path, **changes: str) -> Iterator[subproces
         if process.poll() is None:
             process.kill()
         process.wait(30)
+
+
+def bench_on_cpu(benchmark: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a benchmark of tests/bench/programs on the CPU and returns the ended process."""
+    command = [sys.executable, str(ROOT / f"tests/bench/programs/{benchmark}.py"), "--device", "cpu", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment(), check=False)
 
 
 class EndToEndTest(unittest.TestCase):

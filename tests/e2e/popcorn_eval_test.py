@@ -128,7 +128,9 @@ class Mistakes(kq.EndToEndTest):
             (task.replace("lang: py", "lang: cu"), "kq", "kq submit --judged-by problem runs its own program"),
         ):
             (problem / "task.yml").write_text(changed)
-            done = kq.kq("submit", problem, "--judged-by", judge, "--run", "none", "--broker", "ipc:///tmp/kq-nobody")
+            done = kq.kq(
+                "submit", problem, "--judged-by", judge, "--run", "none", "--broker", "ipc:///tmp/kq-no-broker"
+            )
             self.assert_end(done, 2)
             self.assertIn("kq-submit: leaderboard vector_add cannot ", done.stderr)
             self.assertIn(why, done.stderr)

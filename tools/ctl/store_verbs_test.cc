@@ -11,9 +11,9 @@ namespace {
 
 TEST(store_verbs, a_backup_asks_first_whether_a_broker_is_there) {
   ScriptedWorld kq;
-  kq.on<BrokerQuery>([](const auto&) { return Refused{"nobody is here"}; });
+  kq.on<BrokerQuery>([](const auto&) { return Refused{"the broker has no store"}; });
   EXPECT_EQ(kq.run({"backup", "/safe/monday"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl backup: nobody is here\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl backup: the broker has no store\n");
 }
 
 TEST(store_verbs, a_backup_is_requested_with_an_absolute_path) {

@@ -152,7 +152,7 @@ Expected<ExitCode> work(const Options& options) {
   KQ_TRY(file.write(text));
   KQ_TRY(file.commit());
   if (!options.fail_on_regression) return ExitCode::ok;
-  // A regression that is known goes before what is not known.
+  // The exit code of a regression takes precedence over those of unfinished and incomparable kernels.
   ExitCode code = ExitCode::ok;
   for (const kq::tools::Comparison& comparison : comparisons) {
     const ExitCode one = judge(comparison);

@@ -199,13 +199,17 @@ class CommandHandler:
             self._runtime.audit_stop_launch_reports()
         self._audit_polls += 1
 
-    def drop_last_outputs(self) -> None:
-        """Frees the outputs of the last call before the next one. Without a GPU small ones stay until the next call has
-        returned: it then writes to another block than the last call did in every process. Otherwise the blocks that a
-        process happens to have free decide whether a call writes to memory that is still in the cache.
+    def kept_during_calls(self, values: list[Any]) -> list[torch.Tensor]:
+        """Returns those of the values that stay alive during the next call, so that it does not get their memory: none
+        on a GPU, small tensors elsewhere. Otherwise the blocks that a process happens to have free decide whether a
+        call writes to memory that is still in the cache.
         """
-        kept = [] if self.job.on_gpu else [x for x in self._last_outputs if x.nbytes <= BLOCK_BYTES_MAX]
-        self._last_outputs = kept
+        tensors = [] if self.job.on_gpu else [x for x in values if isinstance(x, torch.Tensor)]
+        return [x for x in tensors if x.nbytes <= BLOCK_BYTES_MAX]
+
+    def drop_last_outputs(self) -> None:
+        """Frees the outputs of the last call before the next one, but for those that stay alive during that call."""
+        self._last_outputs = self.kept_during_calls(self._last_outputs)
 
     def enter_pool(self) -> None:
         self.drop_last_outputs()

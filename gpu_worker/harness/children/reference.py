@@ -87,9 +87,7 @@ class Reference(CommandHandler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.described_results: dict[int, DescribedResult] = {}  # by workload
-        # The inputs that were drawn last. They stay until the next ones are drawn: a call that got their memory, which
-        # is still in the cache, would be quicker.
-        self._last_drawn: list[Any] = []
+        self._last_drawn: list[torch.Tensor] = []  # those of the last inputs that stay alive during the next call
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         """Classifies an error: a problem that fails is invalid, except where another machine could run it."""
@@ -262,7 +260,7 @@ class Reference(CommandHandler):
         self.drop_last_outputs()
         drawn = self.draw_inputs()
         self.copy_inputs(drawn)
-        self._last_drawn = [] if self.job.on_gpu else drawn
+        self._last_drawn = self.kept_during_calls(drawn)
         self.synchronize()
 
     def copy_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:

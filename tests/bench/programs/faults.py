@@ -13,12 +13,10 @@ is not built. Exit code 3: kq sweep did not return a row for every job; this is 
 """
 
 import argparse
-import csv
 import datetime
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -29,8 +27,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
 from fault_jobs import OTHERS_LIMIT_S, PROBLEM, Fault, bad_kernel, faults_of, good_kernel  # noqa: E402
+from sweep_rows import programs_for, rows_of_sweep  # noqa: E402
 
-LIMIT_S = 1200  # of the whole run of kq sweep
 # Rows of the problem's input by device.
 ROWS = {"cuda": 4096, "cpu": 256}
 GOOD_COUNT = 12  # good kernels at the start, which show the usual cost and the usual spread of times
@@ -90,28 +88,11 @@ def judged(programs: Path, order: list[str | None], faults: dict[str, Fault], de
     with tempfile.TemporaryDirectory(prefix="kq-faults.") as place:
         folder = Path(place)
         jobs = write_jobs(folder, order, faults, device)
-        command = [
-            programs / "kq",
-            "sweep",
-            jobs,
-            "--run",
-            "faults",
-            "--device",
-            device,
-            "--state",
-            folder / "state",
-            "--csv",
-            folder / "rows.csv",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        if not (folder / "rows.csv").exists():
-            print(f"bench faults: kq sweep: {done.stderr.strip()}", file=sys.stderr)
-            sys.exit(3)
-        with (folder / "rows.csv").open(newline="") as source:
-            rows = sorted(csv.DictReader(source), key=lambda row: row["label"])
+        found, said = rows_of_sweep("faults", programs, jobs, "faults", device, folder / "state")
+        rows = sorted(found, key=lambda row: row["label"])
     if len(rows) != len(order):
         print(
-            f"bench faults: {len(order)} jobs were sent and {len(rows)} rows came back: {done.stderr.strip()}",
+            f"bench faults: {len(order)} jobs were sent and {len(rows)} rows came back: {said.strip()}",
             file=sys.stderr,
         )
         sys.exit(3)
@@ -166,11 +147,7 @@ def mistakes_of(rows: list[dict[str, str]], faults: dict[str, Fault]) -> list[st
 
 def main() -> int:
     options = arguments()
-    programs = next((p for p in (ROOT / "bin", ROOT / "build/release/bin") if (p / "kq").exists()), None)
-    if programs is None:
-        print("bench faults: no kq here; run scripts/build first", file=sys.stderr)
-        return 2
-    os.environ.setdefault("KQ_PYTHON", "python3")
+    programs = programs_for("faults")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # with one lane, jobs end in the order of submission
     faults = faults_of(options.device)
     order = schedule(faults, options.times)

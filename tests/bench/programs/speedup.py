@@ -13,9 +13,7 @@ machine has no such device.
 """
 
 import argparse
-import csv
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -25,7 +23,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 1200
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+from sweep_rows import LIMIT_S, programs_for, rows_of_sweep  # noqa: E402
+
 # Operators whose calls are short. {} is the forward pass.
 SMALL = {
     "small_add": "a + b",
@@ -110,25 +112,8 @@ def judged(programs: Path, options: argparse.Namespace) -> tuple[list[dict[str, 
     """Returns the rows of all jobs, and for each problem how many copies share the first place."""
     with tempfile.TemporaryDirectory(prefix="kq-speedup.") as place:
         folder = Path(place)
-        command = [
-            programs / "kq",
-            "sweep",
-            write_jobs(folder, options),
-            "--run",
-            "speedup",
-            "--device",
-            options.device,
-            "--state",
-            folder / "state",
-            "--csv",
-            folder / "rows.csv",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        if not (folder / "rows.csv").exists():
-            print(f"bench speedup: kq sweep: {done.stderr.strip()}", file=sys.stderr)
-            sys.exit(3)
-        with (folder / "rows.csv").open(newline="") as source:
-            rows = list(csv.DictReader(source))
+        jobs = write_jobs(folder, options)
+        rows, _ = rows_of_sweep("speedup", programs, jobs, "speedup", options.device, folder / "state")
         board = subprocess.run(
             [programs / "kq", "leaderboard", "--run", "speedup", "--format", "json", "--store", folder / "state/store"],
             capture_output=True,
@@ -168,11 +153,7 @@ def extremes(values: list[float]) -> str:
 
 def main() -> int:
     options = arguments()
-    programs = next((p for p in (ROOT / "bin", ROOT / "build/release/bin") if (p / "kq").exists()), None)
-    if programs is None:
-        print("bench speedup: no kq here; run scripts/build first", file=sys.stderr)
-        return 2
-    os.environ.setdefault("KQ_PYTHON", "python3")
+    programs = programs_for("speedup")
     rows, sharing = judged(programs, options)
     missed = [row for row in rows if row["verdict"] != "passed"]
     for row in missed:

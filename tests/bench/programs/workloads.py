@@ -10,17 +10,17 @@ python3). Exit code 1: a job did not pass. Exit code 3: this machine has no such
 """
 
 import argparse
-import csv
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 1200
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sweep_rows import programs_for, rows_of_sweep  # noqa: E402
+
 PROBLEM = """import torch
 
 
@@ -82,26 +82,16 @@ def judged(programs: Path, options: argparse.Namespace) -> list[dict[str, str]]:
     """Returns the rows of the second sweep."""
     with tempfile.TemporaryDirectory(prefix="kq-workloads.") as place:
         folder = Path(place)
-        rows = folder / "rows.csv"
+        rows: list[dict[str, str]] = []
         for sweep in range(2):
-            rows.unlink(missing_ok=True)
-            command = [programs / "kq", "sweep", write_jobs(folder, options, sweep), "--run", f"workloads-{sweep}"]
-            command += ["--device", options.device, "--state", folder / "state", "--csv", rows]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-            if not rows.exists():
-                print(f"bench workloads: kq sweep: {done.stderr.strip()}", file=sys.stderr)
-                sys.exit(3)
-        with rows.open(newline="") as source:
-            return list(csv.DictReader(source))
+            jobs = write_jobs(folder, options, sweep)
+            rows, _ = rows_of_sweep("workloads", programs, jobs, f"workloads-{sweep}", options.device, folder / "state")
+        return rows
 
 
 def main() -> int:
     options = arguments()
-    programs = next((p for p in (ROOT / "bin", ROOT / "build/release/bin") if (p / "kq").exists()), None)
-    if programs is None:
-        print("bench workloads: no kq here; run scripts/build first", file=sys.stderr)
-        return 2
-    os.environ.setdefault("KQ_PYTHON", "python3")
+    programs = programs_for("workloads")
     rows = judged(programs, options)
     missed = [row for row in rows if row["verdict"] != "passed"]
     for row in missed:
