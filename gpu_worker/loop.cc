@@ -244,7 +244,7 @@ class Loop {
   }
 
   void start_build(const BuildStart& start) {
-    for (const auto& lane : lanes_) lane->expect(start.lease->submission.backend);
+    for (const auto& lane : lanes_) lane->expect(*start.lease);
     build_threads_.add([this, lease = start.lease, stop = in_progress_[start.lease->id].get_token()](std::size_t slot) {
       const bool for_another_worker = lease->id.attempt == 0;
       auto built = for_another_worker ? builder_.build_object(*lease, stop, slot) : builder_.build(*lease, stop, slot);

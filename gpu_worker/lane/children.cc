@@ -19,7 +19,7 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // the limit of a child's /
 // that takes longer quarantines the lane. A fork bomb on a loaded machine takes about 10 s.
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // CUDA context initialisation on a loaded machine
-constexpr int kMessagesMax = 16;               // that a child sends during its warm-up
+constexpr int kMessagesMax = 24;               // that a child sends during its warm-up
 // Each part of a warm-up waits so long for the judge's preparation to end: a submission may take longer to load.
 constexpr std::int64_t kPreparingLimitMs = 5'000;
 constexpr auto kPreparingPollInterval = std::chrono::microseconds(200);
@@ -27,9 +27,9 @@ constexpr auto kPreparingPollInterval = std::chrono::microseconds(200);
 // for has no place, and the judge is not told of it.
 constexpr std::size_t kReaperPlace = kForkThreads;
 constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
-// With a lower limit of host memory there is no room for the kernels that a reference loads ahead, about half a GiB
+// With a lower limit of host memory there is no room for the kernels that children load ahead, about half a GiB
 // (harness/kernels/common_kernels.py).
-constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;
+constexpr std::uint64_t kKernelsHostBytes = 2ull << 30;
 constexpr std::uint64_t kEvalProcesses = 2;
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
@@ -147,9 +147,10 @@ Expected<LaneChild> Children::warm_child(ChildRole role, ChildKind kind) {
   }
 }
 
-void Children::expect(ChildKind kind) {
+void Children::expect(ChildKind kind, bool uses_compiler) {
   const std::lock_guard lock(mutex_);
   used_[index(kind)] = true;
+  if (uses_compiler) wants_compiler_ = true;
   changed_.notify_all();
 }
 
@@ -209,7 +210,8 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                   .window_bytes = options_.window_bytes_max,
                                   .profiler = can_profile(role) ? options_.profiler : std::string(),
                                   .audit = is_audited,
-                                  .kernels = kind == ChildKind::reference},
+                                  .kernels = kind == ChildKind::reference,
+                                  .compiler = wants_compiler_},
                                  log.second.get(), ends.second.get(), audit.second.get());
     if (!id) return failure(id.error());
     return LaneChild{
@@ -224,7 +226,8 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 }
 
 // Serves the warm-up protocol of a child until it says "warm" or "cold". It says "asks" before each part that uses the
-// device and gets "go" as the answer. `place` in the page is marked while a part may run.
+// device and gets "go" as the answer, and "offers" before a part that may be skipped. `place` in the page is marked
+// while a part may run.
 Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
     for (int messages = 0; !child.is_warm; ++messages) {
@@ -233,9 +236,10 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
       if (!*message) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
       child.is_cold = (*message)->bytes == "cold";
       child.is_warm = child.is_cold || (*message)->bytes == "warm";
-      if ((*message)->bytes != "asks") continue;
-      await_warm_up_turn(place);
-      KQ_TRY(sys::send_packet(child.channel.get(), "go"));
+      const bool is_offer = (*message)->bytes == "offers";
+      if (!is_offer && (*message)->bytes != "asks") continue;
+      const bool may_begin = is_offer ? await_quiet_turn(place) : await_warm_up_turn(place);
+      KQ_TRY(sys::send_packet(child.channel.get(), may_begin ? "go" : "skip"));
     }
     return {};
   }();
@@ -244,20 +248,34 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
 }
 
 // Waits until the child of fork thread `place` may use the device: until the judge does not prepare trials, or until
-// the child is urgent because a job waits for its kind or none of its kind waits for the next job. Only one child of a
-// kind is urgent at a time.
-void Children::await_warm_up_turn(std::size_t place) {
-  if (place == kNoPlace) return;
+// the child is urgent. Only one child of a kind is urgent at a time. Returns true.
+bool Children::await_warm_up_turn(std::size_t place) {
+  if (place == kNoPlace) return true;
   std::unique_lock lock(mutex_);
-  const auto is_urgent = [&] {
-    const ChildKind kind = kKindOfForkThread[place];
-    const bool is_needed = waiters_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
-    return is_needed && !has_warm_up_of_same_kind(place);
-  };
+  const auto is_urgent = [&] { return is_needed(kKindOfForkThread[place]) && !has_warm_up_of_same_kind(place); };
   // The mark stays for a child that goes on at once, because the judge may be waiting for the end of its warm-up.
   if (warm_ups_.is_preparing() && !is_urgent()) warm_ups_.set_running(place, false);
   await_quiet(lock, is_urgent);
   warm_ups_.set_running(place, true);
+  return true;
+}
+
+// Waits until the judge does not prepare trials. Returns whether the child of fork thread `place` may then use the
+// device for a part that its job can do without: not where a job needs the child, or where the host's memory is small.
+bool Children::await_quiet_turn(std::size_t place) {
+  if (place == kNoPlace || options_.host_bytes_max < kKernelsHostBytes) return false;
+  std::unique_lock lock(mutex_);
+  const auto is_urgent = [&] { return is_needed(kKindOfForkThread[place]); };
+  if (warm_ups_.is_preparing()) warm_ups_.set_running(place, false);
+  await_quiet(lock, is_urgent);
+  if (is_urgent() || stopped_ || warm_ups_.is_preparing()) return false;
+  warm_ups_.set_running(place, true);
+  return true;
+}
+
+// Whether a job waits for a child of this kind, or none of the kind waits for the next job.
+bool Children::is_needed(ChildKind kind) const {
+  return waiters_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
 }
 
 bool Children::has_warm_up_of_same_kind(std::size_t place) const {
@@ -332,7 +350,7 @@ std::size_t Children::target_count(ChildKind kind) const {
     case ChildKind::launcher:
       return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
     case ChildKind::reference:
-      return options_.host_bytes_max < kReferenceHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
+      return options_.host_bytes_max < kKernelsHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
   }
   return 0;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -88,8 +89,8 @@ class Children {
   // child and an eval child are always forked now. A reference is taken from the Python children if no reference waits.
   // A cold child is returned only if a second one, forked after all dying children were reaped, is cold too.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
-  // Says that a job will soon want a child of this kind. Thread-safe.
-  void expect(ChildKind kind);
+  // Says that a job will soon want a child of this kind, and whether it may use torch.compile. Thread-safe.
+  void expect(ChildKind kind, bool uses_compiler = false);
   // Kills a child, queues it for the reaper and returns what it printed.
   std::string retire(LaneChild child);
   // Queues a child for the reaper, which kills it when the judge does not prepare trials. For a child that has got its
@@ -114,7 +115,9 @@ class Children {
   Expected<LaneChild> waiting_or_new(ChildRole role, ChildKind kind);
   Expected<LaneChild> warm_child(ChildRole role, ChildKind kind);
   Expected<void> wait_until_warm(LaneChild& child, std::size_t place);
-  void await_warm_up_turn(std::size_t place);
+  bool await_warm_up_turn(std::size_t place);
+  bool await_quiet_turn(std::size_t place);
+  bool is_needed(ChildKind kind) const;
   bool has_warm_up_of_same_kind(std::size_t place) const;
   void await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent);
   std::optional<LaneChild> take_waiting(ChildKind kind);
@@ -142,6 +145,7 @@ class Children {
   std::array<int, kChildKinds> waiters_{};          // callers that wait for a child of each kind
   std::array<bool, kChildKinds> failed_{};          // the last fork ahead failed: none is tried until a child is wanted
   std::deque<LaneChild> dying_;
+  std::atomic<bool> wants_compiler_ = false;  // a job was expected that may use torch.compile
   bool reaping_ = false;
   bool reap_is_awaited_ = false;
   bool stopped_ = false;

@@ -70,6 +70,17 @@ bool brings_kernels(const Lease& lease) {
   });
 }
 
+// Whether code of a job may use torch.compile.
+bool may_use_compiler(const Lease& lease) {
+  const auto names_compiler = [&](const Hash& hash) {
+    const auto text = file_of(lease, hash);
+    return text && (text->find("torch.compile") != text->npos || text->find("torch._dynamo") != text->npos);
+  };
+  return lease.submission.trials.baseline == Baseline::compile ||
+         std::ranges::any_of(lease.submission.files, names_compiler, &SourceFile::hash) ||
+         names_compiler(lease.submission.problem.hash);
+}
+
 // Whether a submission, or its problem, found too little memory on the device.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const evidence = evidence_of(verdict);
@@ -126,6 +137,10 @@ void Lane::abort() {
   if (children_) children_->stop();
   const std::lock_guard lock(zygote_mutex_);
   if (zygote_) zygote_->stop();
+}
+
+void Lane::expect(const Lease& lease) {
+  children_->expect(kind_of(lease.submission.backend, device_.kind), may_use_compiler(lease));
 }
 
 void Lane::wait_until_idle() {

@@ -73,8 +73,8 @@ class Lane {
   const std::string& scratch() const { return options_.scratch; }
   // Returns the zygote, started anew if it has died. The build lane forks from it too. Thread-safe.
   Expected<std::shared_ptr<Zygote>> zygote();
-  // Says that a job of this backend will come, so that children for it are forked meanwhile. Thread-safe.
-  void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
+  // Says that this job will come, so that children for it are forked meanwhile. Thread-safe.
+  void expect(const Lease& lease);
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
   Expected<Result> run(const Lease& lease, const Built& built, const std::stop_token& stop = {});

@@ -4,6 +4,9 @@ Its protocol through the channel, before the judge uses the channel:
 
     child -> control    b"asks"     the next part of the warm-up would disturb a measurement; the child waits
     control -> child    b"go"       the child may begin that part
+    child -> control    b"offers"   the same for a part that a job can do without
+    control -> child    b"go" or    the child may begin that part
+                        b"skip"     a job may need the child now; the child leaves out that part and later ones
     child -> control    b"warm"     the warm-up is done
     child -> control    b"cold"     the warm-up failed, or the device's memory is full; the child answers the first
                                     command with the error
@@ -83,27 +86,33 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
 
     The worker sets CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS to 1: a context is then created in
     half the time, since it has one queue instead of eight, and no job has streams that could use more. Kernels are
-    loaded when they are first launched, which falls into the calls before the trials; only a child that is meant to be
-    a reference loads common ones here (kernels/common_kernels.py).
+    loaded when they are first launched, which falls into the calls before the trials. A child that is meant to be a
+    reference loads common ones here, and every child offers to do so (kernels/common_kernels.py).
     """
     gpu_byte = None
     if job.on_gpu:
         torch.cuda.init()
 
-    def ask() -> None:
+    def ask() -> bool:
         judge.send(b"asks")
         receive(judge)
+        return True
+
+    def offer() -> bool:
+        judge.send(b"offers")
+        return receive(judge) == b"go"
 
     ask()
     if job.on_gpu:
         gpu_byte = torch.zeros(1, dtype=torch.uint8, device=job.device)
         runtime.clock_use_cuda()
         torch.cuda.synchronize()
-    # CUPTI stops the device once when it starts, for less than half a millisecond.
+        common_kernels.load(job.device, ask if job.kernels else offer, common_kernels.PARTS)
+        common_kernels.load(job.device, offer, common_kernels.RARER_PARTS)
+    # CUPTI stops the device once when it starts, for less than half a millisecond. It starts after the kernels of the
+    # harness, so that it reports none of them.
     if audit is not None:
         runtime.audit_begin(audit)
-    if job.kernels:
-        common_kernels.load(job.device, ask)
     return gpu_byte
 
 

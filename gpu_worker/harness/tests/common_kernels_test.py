@@ -1,4 +1,4 @@
-"""Tests that kernels are loaded part by part. It uses a process of its own, because torch starts threads in it."""
+"""Tests that kernels are loaded part by part, in a process of its own, because torch starts threads in it."""
 
 import subprocess
 import sys
@@ -7,23 +7,33 @@ import unittest
 LOAD = """
 import torch
 from harness.kernels import common_kernels
-common_kernels.load(torch.device("{device}"), lambda: print("asks"))
+
+answers = {answers}
+
+def may_begin():
+    print("asks")
+    return answers.pop(0)
+
+common_kernels.load(torch.device("{device}"), may_begin, common_kernels.PARTS + common_kernels.RARER_PARTS)
 """
 
 
-def load(device: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", LOAD.format(device=device)], capture_output=True, text=True, timeout=120, check=False
-    )
+def load(device: str, answers: list[bool]) -> "subprocess.CompletedProcess[str]":
+    program = LOAD.format(device=device, answers=answers)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
 
 
 class CommonKernelsTest(unittest.TestCase):
     def test_each_part_is_asked_for(self) -> None:
-        done = load("cpu")
-        self.assertEqual((done.returncode, done.stdout.split()), (0, ["asks"] * 5), done.stderr)
+        done = load("cpu", [True] * 6)
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["asks"] * 6), done.stderr)
 
-    def test_who_cannot_load_them_ends(self) -> None:
-        done = load("xpu")
+    def test_no_part_follows_one_that_may_not_begin(self) -> None:
+        done = load("cpu", [True, False])
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["asks"] * 2), done.stderr)
+
+    def test_a_process_that_cannot_load_them_ends(self) -> None:
+        done = load("xpu", [True])
         self.assertEqual((done.returncode, done.stdout.split()), (1, ["asks"]))
         self.assertIn("kernels could not be loaded ahead", done.stderr)
 

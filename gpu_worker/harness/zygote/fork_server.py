@@ -24,7 +24,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "window_bytes": (int, 8 << 30),  # bytes of the judge's window, which a child maps
     "audit": (bool, False),
     "kernels": (bool, False),
+    "compiler": (bool, False),  # the zygote imports what torch.compile needs before it forks
 }
 
 
@@ -180,14 +181,35 @@ def import_extensions() -> None:
     """Imports torch.utils.cpp_extension, whose load_inline children replace. The import asks whether there is a GPU,
     which would initialise CUDA, so the question is answered without asking CUDA.
     """
+    with told_that_there_is_a_gpu("cuda"):
+        try:
+            import torch.utils.cpp_extension  # noqa: F401
+        except ImportError:
+            pass  # torch needs setuptools for load_inline; without setuptools there is nothing to replace
+
+
+def import_compiler() -> None:
+    """Imports what the first torch.compile of a process imports, which takes 3 s. Without it torch.compile works as
+    well, so that a torch whose modules have other names loses time only.
+    """
+    with contextlib.suppress(ImportError):
+        import torch._dynamo.backends.inductor
+        import torch._dynamo.repro.after_dynamo
+        import torch._inductor.codegen.triton
+        import torch._inductor.compile_fx  # noqa: F401
+
+
+@contextlib.contextmanager
+def told_that_there_is_a_gpu(device: str) -> Iterator[None]:
+    """Makes torch.cuda.is_available() return whether `device` is cuda, without asking CUDA: some modules keep the
+    answer that they get when they are imported.
+    """
     import torch
 
     is_available = torch.cuda.is_available
-    torch.cuda.is_available = lambda: True
+    torch.cuda.is_available = lambda: device == "cuda"
     try:
-        import torch.utils.cpp_extension  # noqa: F401
-    except ImportError:
-        pass  # torch needs setuptools for load_inline; without setuptools there is nothing to replace
+        yield
     finally:
         torch.cuda.is_available = is_available
 
@@ -233,7 +255,7 @@ class ForkServer:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._forks = 0
-        self._is_tracing_prepared = False
+        self._are_prepared: set[Callable[[], None]] = set()  # functions that have imported their modules
         gc.freeze()  # a collection in a child would copy every page of what was imported
         gc.enable()
 
@@ -332,11 +354,11 @@ class ForkServer:
         return True
 
     def prepare_shared_state(self, order: dict[str, Any]) -> None:
-        """Does once in the zygote what each child would otherwise repeat: opens NVRTC, and imports what tracing needs.
+        """Does once in the zygote what each child would otherwise repeat: opens NVRTC, and imports what tracing and
+        torch.compile need.
 
         In a zygote that has a GPU, NVRTC is opened only if it is the library that torch has loaded, because a torch
-        that looks for its own NVRTC would find the opened one instead. Imports may look for a GPU, so that none is
-        visible meanwhile.
+        that looks for its own NVRTC would find the opened one instead.
         """
         from harness.extensions import tracing_child
         from harness.kernels import nvrtc
@@ -348,13 +370,23 @@ class ForkServer:
         ):
             with contextlib.suppress(nvrtc.NvrtcMissing):  # the build child reports a missing NVRTC
                 nvrtc.shared_nvrtc()
-        if order["role"] == "record" and not self._is_tracing_prepared:
-            self._is_tracing_prepared = True
-            gc.disable()
-            with without_visible_gpus():
-                tracing_child.prepare()
-            gc.freeze()
-            gc.enable()
+        if order["role"] == "record":
+            self.prepare_once(tracing_child.prepare)
+        if order["compiler"]:
+            self.prepare_once(import_compiler)
+
+    def prepare_once(self, prepare: Callable[[], None]) -> None:
+        """Calls a function that imports modules, unless it was called before. Modules may look for a GPU, so that none
+        is visible meanwhile.
+        """
+        if prepare in self._are_prepared:
+            return
+        self._are_prepared.add(prepare)
+        gc.disable()
+        with without_visible_gpus(), told_that_there_is_a_gpu(self._device):
+            prepare()
+        gc.freeze()
+        gc.enable()
 
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """Forks a child and waits until it is in its sandbox. Returns the pid to kill and the layers in force. Raises
