@@ -65,7 +65,7 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "auto";
   std::uint32_t builds = 0;
-  std::uint32_t children_ahead = 2;
+  std::uint32_t children_ahead = 3;
   std::uint32_t cache_gib = static_cast<std::uint32_t>(kCacheBytesMax >> 30);
   std::uint32_t idle_exit_s = 0;
   int ready_fd = -1;

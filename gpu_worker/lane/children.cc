@@ -27,9 +27,9 @@ constexpr auto kPreparingPollInterval = std::chrono::microseconds(200);
 // for has no place, and the judge is not told of it.
 constexpr std::size_t kReaperPlace = kForkThreads;
 constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
-// With a lower limit of host memory there is no room for the kernels that children load ahead, about half a GiB
-// (harness/kernels/common_kernels.py).
-constexpr std::uint64_t kKernelsHostBytes = 2ull << 30;
+// With a lower limit of host memory there is no room for the libraries that children start, about half a GiB
+// (harness/kernels/library_start.py).
+constexpr std::uint64_t kLibrariesHostBytes = 2ull << 30;
 constexpr std::uint64_t kEvalProcesses = 2;
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
@@ -210,7 +210,6 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                   .window_bytes = options_.window_bytes_max,
                                   .profiler = can_profile(role) ? options_.profiler : std::string(),
                                   .audit = is_audited,
-                                  .kernels = kind == ChildKind::reference,
                                   .compiler = wants_compiler_},
                                  log.second.get(), ends.second.get(), audit.second.get());
     if (!id) return failure(id.error());
@@ -263,7 +262,7 @@ bool Children::await_warm_up_turn(std::size_t place) {
 // Waits until the judge does not prepare trials. Returns whether the child of fork thread `place` may then use the
 // device for a part that its job can do without: not where a job needs the child, or where the host's memory is small.
 bool Children::await_quiet_turn(std::size_t place) {
-  if (place == kNoPlace || options_.host_bytes_max < kKernelsHostBytes) return false;
+  if (place == kNoPlace || options_.host_bytes_max < kLibrariesHostBytes) return false;
   std::unique_lock lock(mutex_);
   const auto is_urgent = [&] { return is_needed(kKindOfForkThread[place]); };
   if (warm_ups_.is_preparing()) warm_ups_.set_running(place, false);
@@ -350,7 +349,7 @@ std::size_t Children::target_count(ChildKind kind) const {
     case ChildKind::launcher:
       return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
     case ChildKind::reference:
-      return options_.host_bytes_max < kKernelsHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
+      return options_.host_bytes_max < kLibrariesHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
   }
   return 0;
 }

@@ -37,7 +37,7 @@ namespace kq::worker {
 inline constexpr std::uint32_t kChildrenMax = 16;
 
 // What a child can become, which is decided when it is forked: `python` runs Python code, `launcher` calls device code
-// on a GPU without Python, and `reference` is a Python child on a GPU that loads more kernels ahead. A calibrator has
+// on a GPU without Python, and `reference` is a Python child on a GPU that CUPTI does not observe. A calibrator has
 // the kind of the children that it calibrates, because the kinds answer with different delays.
 enum class ChildKind { python, launcher, reference };
 inline constexpr std::size_t kChildKinds = 3;
@@ -72,7 +72,7 @@ struct ChildrenOptions {
   bool audits = false;        // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
   // Python children to keep waiting; 0: children are forked when they are wanted. Once they were wanted, half as many
   // launchers and one reference are kept too, and one launcher more until there is a calibrator of that kind.
-  std::uint32_t ahead = 2;
+  std::uint32_t ahead = 3;
 };
 
 class Children {

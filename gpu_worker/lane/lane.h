@@ -54,7 +54,7 @@ struct LaneOptions {
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // empty: NVML on a GPU, nothing on a CPU
   std::int64_t run_limit_ms = 15 * 60'000;  // of a whole run; a submission may ask for less
   Bursts bursts = Bursts::doubt;            // on a GPU; bursts take 0.2 s
-  std::uint32_t children_ahead = 2;         // children that are forked ahead (gpu_worker/lane/children.h)
+  std::uint32_t children_ahead = 3;         // children that are forked ahead (gpu_worker/lane/children.h)
   std::string profiler = {};                // ncu, for submissions that ask for a profile; empty: there is none
   std::string profiles = {};                // parent of the directories with profiles
   bool audits = true;                       // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)

@@ -44,7 +44,6 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},
           {"audit", order.audit},
-          {"kernels", order.kernels},
           {"compiler", order.compiler}};
 }
 

@@ -16,8 +16,7 @@
 //     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile" | "eval_program",
 //      "device": "cpu" | "cuda", "backend": "torch", "dir": DIR, "uid": 61000, "entry": "add.py",
 //      "problem": "relu.py", "precision": "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH,
-//      "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false, "kernels": false,
-//      "compiler": false}
+//      "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false, "compiler": false}
 //     with descriptors: the log pipe; for the roles ready, ready_build, profile and eval_program the channel
 //     socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its assignment
 //     through its channel (harness/children/preforked.py, build.py).
@@ -67,7 +66,6 @@ struct ChildOrder {
   std::uint64_t window_bytes = 0;  // the largest window, which does not count as the child's memory
   std::string profiler = {};       // the ncu of a profile child
   bool audit = false;              // of a ready child: CUPTI observes it (gpu_worker/child/runtime/audit.h)
-  bool kernels = false;            // of a ready child: it loads kernels ahead (harness/kernels/common_kernels.py)
   bool compiler = false;           // the zygote imports torch.compile's modules before the fork, once
 };
 

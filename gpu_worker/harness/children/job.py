@@ -30,7 +30,6 @@ class Job:
     audit: bool = False
     shared: Path | None = None  # compile child: the folder of precompiled headers, read only
     profiler: str = ""  # profile child: the path of ncu
-    kernels: bool = False  # pre-forked child: loads the kernels that most references use
 
     @staticmethod
     def from_order(
@@ -56,7 +55,6 @@ class Job:
             audit=order.get("audit", False),
             shared=shared,
             profiler=order.get("profiler", ""),
-            kernels=order.get("kernels", False),
         )
 
     def as_strings(self) -> dict[str, str]:

@@ -33,7 +33,7 @@ from harness.children.reference import Reference
 from harness.children.runtime import ChildRuntime
 from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
-from harness.kernels import common_kernels
+from harness.kernels import library_start
 from harness.sandbox import job_files
 
 # The command handler of each role. A calibrator runs code of the harness only, so the base class is enough.
@@ -86,29 +86,24 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
 
     The worker sets CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS to 1: a context is then created in
     half the time, since it has one queue instead of eight, and no job has streams that could use more. Kernels are
-    loaded when they are first launched, which falls into the calls before the trials. A child that is meant to be a
-    reference loads common ones here, and every child offers to do so (kernels/common_kernels.py).
+    loaded when they are first launched, which falls into the calls before the trials. Only the libraries that most jobs
+    use are started here, if there is time (kernels/library_start.py).
     """
     gpu_byte = None
     if job.on_gpu:
         torch.cuda.init()
 
-    def ask() -> bool:
-        judge.send(b"asks")
-        receive(judge)
-        return True
-
     def offer() -> bool:
         judge.send(b"offers")
         return receive(judge) == b"go"
 
-    ask()
+    judge.send(b"asks")
+    receive(judge)
     if job.on_gpu:
         gpu_byte = torch.zeros(1, dtype=torch.uint8, device=job.device)
         runtime.clock_use_cuda()
         torch.cuda.synchronize()
-        common_kernels.load(job.device, ask if job.kernels else offer, common_kernels.PARTS)
-        common_kernels.load(job.device, offer, common_kernels.RARER_PARTS)
+        library_start.start(job.device, offer)
     # CUPTI stops the device once when it starts, for less than half a millisecond. It starts after the kernels of the
     # harness, so that it reports none of them.
     if audit is not None:

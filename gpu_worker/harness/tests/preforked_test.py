@@ -15,7 +15,7 @@ class Ready(unittest.TestCase):
         """Returns the child's report after the judge has let it begin."""
         judge, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         judge.settimeout(60)
-        job: Any = SimpleNamespace(on_gpu=False, device="cpu", kernels=False)
+        job: Any = SimpleNamespace(on_gpu=False, device="cpu")
         stub: Any = None
         with mock.patch.multiple(preforked, **changes):
             serving = threading.Thread(target=preforked.serve, args=(job, child, stub, None))

@@ -71,7 +71,6 @@ ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # bytes of the judge's window, which a child maps
     "audit": (bool, False),
-    "kernels": (bool, False),
     "compiler": (bool, False),  # the zygote imports what torch.compile needs before it forks
 }
 
