@@ -16,6 +16,9 @@ using Cell = std::variant<std::monostate, bool, std::uint64_t, double, std::stri
 // round it.
 producer::Json to_json(const Cell& cell);
 
+// Returns a time by RFC 3339 in UTC with microseconds; no value for 0, which means "not yet".
+Cell utc_time(std::int64_t unix_ms);
+
 // Appends the JSON text of the cell to a line.
 void append_json(const Cell& cell, std::string& line);
 

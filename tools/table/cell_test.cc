@@ -8,7 +8,7 @@ namespace kq::tools {
 namespace {
 
 // Returns the JSON text of a cell, and checks that append_json() and to_json() agree.
-std::string json(Cell cell) {
+std::string json(const Cell& cell) {
   std::string line;
   append_json(cell, line);
   EXPECT_EQ(line, producer::to_text(to_json(cell)));
@@ -32,6 +32,13 @@ TEST(cell, other_values_are_unchanged) {
   EXPECT_EQ(json(2.0), "2.0");
   EXPECT_EQ(json(1e300), "1e+300");
   EXPECT_EQ(json(std::string("a\"\xff")), "\"a\\\"\xEF\xBF\xBD\"");
+}
+
+TEST(cell, times_are_rfc_3339_in_utc) {
+  EXPECT_EQ(utc_time(1'700'000'000'007), Cell(std::string("2023-11-14T22:13:20.007000Z")));
+  EXPECT_EQ(utc_time(951'868'799'999), Cell(std::string("2000-02-29T23:59:59.999000Z")));
+  EXPECT_EQ(utc_time(253'402'300'799'999), Cell(std::string("9999-12-31T23:59:59.999000Z")));
+  EXPECT_EQ(utc_time(0), Cell());
 }
 
 }  // namespace

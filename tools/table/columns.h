@@ -31,7 +31,4 @@ std::span<const Column> columns();
 // Returns a row as an object with all columns.
 producer::Json to_json(const RunRow& row);
 
-// Returns a time by RFC 3339 in UTC with microseconds; no value for 0, which means "not yet".
-Cell utc_time(std::int64_t unix_ms);
-
 }  // namespace kq::tools

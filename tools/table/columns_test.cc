@@ -103,25 +103,6 @@ TEST(columns, a_wrong_output_has_the_tolerance_in_effect_and_its_errors_against_
     EXPECT_EQ(cell(form, figure), kUnknown) << figure;
 }
 
-TEST(columns, a_passed_row_says_by_what) {
-  RunRow row = passed_row("relu/fast", 12'500, 25'000);
-  EXPECT_EQ(cell(row, "passed_by"), text("reference"));
-  std::get<Passed>(row.result->verdict).correctness.truth = TruthErrors{.kind = "float64 on the device"};
-  EXPECT_EQ(cell(row, "passed_by"), text("truth"));
-}
-
-TEST(columns, device_code_is_tier_0_and_a_job_that_did_not_run_has_no_tier) {
-  RunRow row = ended_row("relu/a", VerdictName::wrong_answer, {});
-  row.result->sandbox = "uid,user";
-  row.result->device.kind = DeviceKind::cuda;
-  row.entry.submission.backend = Backend::cuda;
-  EXPECT_EQ(cell(row, "tier"), count(0));
-  row.entry.submission.backend = Backend::triton;
-  EXPECT_EQ(cell(row, "tier"), count(2));
-  row.result->sandbox = "";
-  EXPECT_EQ(cell(row, "tier"), kUnknown);
-}
-
 TEST(columns, an_unknown_property_of_a_machine_is_no_value) {
   RunRow row = passed_row("relu/fast", 1, 2);
   row.result->host = {.name = "gpu-7", .cores = 96};
@@ -170,27 +151,11 @@ TEST(columns, conditions_have_values_only_for_a_monitored_gpu) {
   EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("4711:512;4712"));
 }
 
-TEST(columns, the_duration_of_trials_is_unknown_without_trials) {
-  RunRow row = passed_row("relu/fast", 1, 2);
-  row.result->times = {.run_ms = 900};
-  EXPECT_EQ(cell(row, "trials_s"), kUnknown);
-  row.result->times.trials_us = 640'125;
-  EXPECT_EQ(cell(row, "run_s"), number(0.9));
-  EXPECT_EQ(cell(row, "trials_s"), number(0.640125));
-}
-
 TEST(columns, an_unfinished_row_has_no_outcome) {
   const RunRow row = queued_row("relu/slow");
   EXPECT_EQ(cell(row, "state"), text("queued"));
   for (const char* later : {"verdict", "fault", "device", "finished_at", "build_s", "sandbox"})
     EXPECT_EQ(cell(row, later), kUnknown) << later;
-}
-
-TEST(columns, times_are_rfc_3339_in_utc) {
-  EXPECT_EQ(utc_time(1'700'000'000'007), text("2023-11-14T22:13:20.007000Z"));
-  EXPECT_EQ(utc_time(951'868'799'999), text("2000-02-29T23:59:59.999000Z"));
-  EXPECT_EQ(utc_time(253'402'300'799'999), text("9999-12-31T23:59:59.999000Z"));
-  EXPECT_EQ(utc_time(0), kUnknown);
 }
 
 TEST(columns, json_has_every_column_in_order) {
