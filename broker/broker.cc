@@ -63,7 +63,7 @@ Expected<void> handle(Step& step, Tick tick) {
   shrink_job_table(step);
   step.state.blobs.shrink();
   step.state.rights.shrink();
-  if (step.state.boards.size() > step.state.options.board_rows_cached_max) step.state.boards.clear();
+  step.state.boards.shrink(step.state.options.board_rows_cached_max, step.state.options.boards_cached_max);
   delete_unused_names(step);
   for (const auto part : {refill_windows, fire_timers, expire_leases, expire_builds, drop_silent_sessions, retain}) {
     KQ_TRY(part(step));

@@ -34,14 +34,9 @@ double median_of(std::vector<double> values) {
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-struct Figure {
-  double median_ns = 0;
-  double noise_ns = 0;
-};
-
 // Returns the median over runs, and its noise: that within the runs, which becomes smaller with each run, or the
 // scatter of the runs, whichever is larger.
-Figure figure_of(const std::vector<KernelRun>& runs, double KernelRun::*median, double KernelRun::*noise) {
+Figure figure_over(const std::vector<KernelRun>& runs, double KernelRun::*median, double KernelRun::*noise) {
   std::vector<double> medians, noises;
   std::vector<std::int64_t> rounded;
   for (const KernelRun& run : runs) {
@@ -56,8 +51,8 @@ Figure figure_of(const std::vector<KernelRun>& runs, double KernelRun::*median, 
 }
 
 void compute_figures(LeaderboardRow& row) {
-  const Figure own = figure_of(row.runs, &KernelRun::median_ns, &KernelRun::noise_ns);
-  const Figure reference = figure_of(row.runs, &KernelRun::reference_ns, &KernelRun::reference_noise_ns);
+  const Figure own = figure_over(row.runs, &KernelRun::median_ns, &KernelRun::noise_ns);
+  const Figure reference = figure_over(row.runs, &KernelRun::reference_ns, &KernelRun::reference_noise_ns);
   row.median_ns = own.median_ns;
   row.noise_ns = own.noise_ns;
   row.reference_ns = reference.median_ns;
@@ -65,25 +60,27 @@ void compute_figures(LeaderboardRow& row) {
   row.speedup = own.median_ns > 0 && reference.median_ns > 0 ? reference.median_ns / own.median_ns : 0;
 }
 
-double compared_noise_ns(const LeaderboardRow& row) {
-  return std::min(row.noise_ns, kComparedNoiseShareMax * row.median_ns);
-}
-
-bool is_earlier(const LeaderboardRow& a, const LeaderboardRow& b) {
-  return std::tie(a.finished_at_ms, a.seq) < std::tie(b.finished_at_ms, b.seq);
-}
-
-// Returns for each kernel whether one of the others is faster beyond the noise. The rows are ordered by their medians.
-std::vector<bool> beaten(const std::vector<LeaderboardRow*>& rows) {
+// Returns for each kernel whether the lead of another one over it is larger than `factor`. The rows are ordered by
+// their medians.
+std::vector<bool> beaten(const std::vector<LeaderboardRow*>& rows, double factor) {
   // A row that is neither faster nor less noisy than an earlier row beats nothing that the earlier one does not beat.
-  std::vector<const LeaderboardRow*> challengers;
+  std::vector<Figure> challengers;
   std::vector<bool> are_beaten;
   for (const LeaderboardRow* row : rows) {
-    are_beaten.push_back(std::ranges::any_of(challengers, [&](const auto* other) { return is_better(*other, *row); }));
-    if (challengers.empty() || compared_noise_ns(*row) < compared_noise_ns(*challengers.back()))
-      challengers.push_back(row);
+    const Figure figure = figure_of(*row);
+    are_beaten.push_back(
+        std::ranges::any_of(challengers, [&](const Figure& other) { return lead(other, figure) > factor; }));
+    if (challengers.empty() || figure.noise_ns < challengers.back().noise_ns) challengers.push_back(figure);
   }
   return are_beaten;
+}
+
+// Returns the kernel that has the first place. It is unbeaten, so that it has rank 1.
+const LeaderboardRow* holder_of(std::vector<const LeaderboardRow*> kernels) {
+  std::ranges::sort(kernels, [](const auto* a, const auto* b) { return is_earlier(*a, *b); });
+  std::vector<Figure> figures;
+  for (const LeaderboardRow* kernel : kernels) figures.push_back(figure_of(*kernel));
+  return kernels[holders(figures).back()];
 }
 
 // Appends the kernels of one board in the order of their ranks. Each rank has the kernels that none of those left
@@ -94,12 +91,16 @@ void rank_board(std::vector<LeaderboardRow> board, std::vector<RankedRow>& ranks
   });
   std::vector<LeaderboardRow*> left;
   for (LeaderboardRow& row : board) left.push_back(&row);
+  const LeaderboardRow* const holder = holder_of({left.begin(), left.end()});
+  const double factor = noise_factor(board.size());
   std::uint32_t rank = 1;
   while (!left.empty()) {
-    const std::vector<bool> are_beaten = beaten(left);
+    const std::vector<bool> are_beaten = beaten(left, factor);
     std::vector<LeaderboardRow*> equals, others;
     for (std::size_t i = 0; i < left.size(); ++i) (are_beaten[i] ? others : equals).push_back(left[i]);
-    std::ranges::sort(equals, [](const auto* a, const auto* b) { return is_earlier(*a, *b); });
+    std::ranges::sort(equals, [&](const auto* a, const auto* b) {
+      return a != b && (a == holder || (b != holder && is_earlier(*a, *b)));
+    });
     const auto count = static_cast<std::uint32_t>(equals.size());
     for (LeaderboardRow* row : equals) ranks.push_back({std::move(*row), rank, count - 1});
     rank += count;
@@ -176,12 +177,17 @@ void add_runs(LeaderboardRow& row, const LeaderboardRow& other) {
   if (!row.runs.empty()) compute_figures(row);
 }
 
-double noise_between_ns(const LeaderboardRow& a, const LeaderboardRow& b) {
-  return std::hypot(compared_noise_ns(a), compared_noise_ns(b));
+Figure figure_of(const LeaderboardRow& row) {
+  const bool is_known = std::isfinite(row.noise_ns);
+  return {.median_ns = row.median_ns, .noise_ns = is_known ? row.noise_ns : kComparedNoiseShareMax * row.median_ns};
 }
 
-bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {
-  return challenger.median_ns < holder.median_ns - noise_between_ns(challenger, holder);
+bool is_earlier(const LeaderboardRow& a, const LeaderboardRow& b) {
+  return std::tie(a.finished_at_ms, a.seq) < std::tie(b.finished_at_ms, b.seq);
+}
+
+bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder, std::size_t kernel_count) {
+  return lead(figure_of(challenger), figure_of(holder)) > noise_factor(kernel_count);
 }
 
 std::vector<RankedRow> ranked(std::span<const LeaderboardRow> rows) {

@@ -4,8 +4,10 @@
 // Theory of operation. A kernel (the files of a submission) may be measured any number of times. Its figure on a board
 // is the median over its runs there, with a noise; a rerun makes the noise smaller, and never replaces a slower run by
 // a faster one. A job with fewer than kRankSamplesMin timed samples does not count. Kernels whose figures differ by
-// less than their noise share a rank: a kernel takes the first place only where it is faster beyond the noise, so the
-// earlier one of two equal kernels keeps the place.
+// less than their noise share a rank, where the noise is that of a comparison among all kernels of the board
+// (core/ranks/comparison.h). A kernel takes the first place only where it is faster beyond that noise, so the earlier
+// one of two equal kernels keeps the place. The holder of the place has rank 1 and is listed first. A kernel that was
+// beaten while the board was small may have rank 1 too once the board has many kernels.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/job.h"
+#include "core/ranks/comparison.h"
 #include "core/result.h"
 #include "core/submission.h"
 
@@ -26,9 +29,6 @@ inline constexpr std::uint32_t kRankSamplesMin = 5;
 inline constexpr std::uint32_t kRankReferenceSamplesMin = 3;
 // The runs of a kernel that a row keeps. Later runs change nothing.
 inline constexpr std::size_t kRunsPerKernelMax = 31;
-// The most noise that counts where figures are compared, as a share of the figure. Otherwise a kernel with very
-// scattered times would be equal to every other one.
-inline constexpr double kComparedNoiseShareMax = 0.25;
 
 // One job of a kernel.
 struct KernelRun {
@@ -91,11 +91,14 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
 // room, changes nothing.
 void add_runs(LeaderboardRow& row, const LeaderboardRow& other);
 
-// Returns how far apart the figures of two rows must be before one is faster, in ns.
-double noise_between_ns(const LeaderboardRow& a, const LeaderboardRow& b);
-// Returns whether `challenger` is faster than `holder` beyond the noise. Where the noise of both is 0, equal figures
-// are not faster.
-bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder);
+// Returns the figure of a row as kernels are compared. The noise is 0 for a row of an older version of kq, and
+// kComparedNoiseShareMax of the time where it is infinite, because there is one sample only.
+Figure figure_of(const LeaderboardRow& row);
+// Returns whether the first run of a kernel is earlier than that of another one.
+bool is_earlier(const LeaderboardRow& a, const LeaderboardRow& b);
+// Returns whether `challenger` is faster than `holder` beyond the noise of a board that has this many kernels. Where
+// the noise of both is 0, equal figures are not faster.
+bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder, std::size_t kernel_count);
 
 // A row with its rank among the kernels of its board. Equal kernels share a rank, counted as in sports: 1, 1, 3.
 struct RankedRow : LeaderboardRow {
@@ -104,7 +107,8 @@ struct RankedRow : LeaderboardRow {
 };
 
 // Merges rows of the same kernel, and returns all kernels ordered by problem name, device model, board, rank and time
-// of their first run. Kernels share a rank where none of those without a lower one is faster beyond the noise.
+// of their first run, but for the last of holders(), which comes first. Kernels share a rank where none of those
+// without a lower one is faster beyond the noise of the board.
 std::vector<RankedRow> ranked(std::span<const LeaderboardRow> rows);
 
 // Returns the first row of each board in ranked().

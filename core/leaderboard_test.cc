@@ -1,5 +1,6 @@
 #include "core/leaderboard.h"
 
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -33,9 +34,9 @@ std::vector<Sequence> sequences(const std::vector<RankedRow>& rows) {
 }
 
 TEST(Leaderboard, a_faster_row_replaces_the_best_one_and_an_equal_row_does_not) {
-  EXPECT_TRUE(is_better(row("p", "H200", 2, 9), row("p", "H200", 1, 10)));
-  EXPECT_FALSE(is_better(row("p", "H200", 2, 10), row("p", "H200", 1, 10)));
-  EXPECT_FALSE(is_better(row("p", "H200", 2, 11), row("p", "H200", 1, 10)));
+  EXPECT_TRUE(is_better(row("p", "H200", 2, 9), row("p", "H200", 1, 10), 2));
+  EXPECT_FALSE(is_better(row("p", "H200", 2, 10), row("p", "H200", 1, 10), 2));
+  EXPECT_FALSE(is_better(row("p", "H200", 2, 11), row("p", "H200", 1, 10), 2));
 }
 
 TEST(Leaderboard, keeps_the_best_row_of_each_problem_and_device_in_order) {
@@ -235,8 +236,45 @@ TEST(Ranks, no_kernel_has_a_better_rank_than_one_that_beats_it) {
   const auto ranks = ranked(rows);
   ASSERT_EQ(ranks.size(), rows.size());
   for (const RankedRow& a : ranks) {
-    for (const RankedRow& b : ranks) EXPECT_TRUE(!is_better(a, b) || a.rank < b.rank) << a.seq << " and " << b.seq;
+    for (const RankedRow& b : ranks) EXPECT_TRUE(!is_better(a, b, 60) || a.rank < b.rank) << a.seq << " and " << b.seq;
   }
+}
+
+// Returns these kernels and `count` slow ones of later jobs.
+std::vector<LeaderboardRow> beside_slow_ones(std::vector<LeaderboardRow> rows, Sequence count) {
+  for (Sequence seq = 100; seq < 100 + count; ++seq) rows.push_back(measured(std::to_string(seq), {{500, 3}}, seq));
+  return rows;
+}
+
+TEST(Ranks, the_noise_is_that_of_a_comparison_among_all_kernels_of_the_board) {
+  const std::vector rows = {measured("first", {{100, 3}}, 1), measured("second", {{106, 3}}, 2)};
+  EXPECT_EQ(ranked(rows)[1].rank, 2u);
+  const auto of_twenty = ranked(beside_slow_ones(rows, 18));
+  EXPECT_EQ(of_twenty[1].seq, 2u);
+  EXPECT_EQ(of_twenty[1].rank, 1u) << "the noise of 20 kernels is 1.8 times that of two";
+  EXPECT_EQ(of_twenty[2].rank, 3u);
+}
+
+TEST(Ranks, slow_kernels_take_no_record_away) {
+  const std::vector rows = {measured("first", {{106, 3}}, 1), measured("record", {{100, 3}}, 2)};
+  const auto ranks = ranked(beside_slow_ones(rows, 18));
+  EXPECT_EQ(ranks[0].seq, 2u);
+  EXPECT_EQ(ranks[0].tie_count, 1u);
+  EXPECT_EQ(ranks[1].seq, 1u);
+}
+
+TEST(Ranks, a_kernel_of_scattered_times_beats_no_other_by_luck) {
+  const auto ranks = ranked(std::vector{measured("exact", {{100, 1}}, 1), measured("lucky", {{60, 60}}, 2)});
+  EXPECT_EQ(ranks[0].seq, 1u);
+  EXPECT_EQ(ranks[0].tie_count, 1u);
+}
+
+TEST(Ranks, take_an_infinite_noise_for_a_quarter_of_the_time) {
+  const double unknown = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(sequences(best_of(std::vector{measured("a", {{100, unknown}}, 1), measured("b", {{60, unknown}}, 2)})),
+            (std::vector<Sequence>{2}));
+  EXPECT_EQ(sequences(best_of(std::vector{measured("a", {{100, unknown}}, 1), measured("b", {{80, unknown}}, 2)})),
+            (std::vector<Sequence>{1}));
 }
 
 TEST(Ranks, a_kernel_of_scattered_times_is_not_equal_to_every_other_one) {

@@ -34,7 +34,7 @@ Expected<void> add_job(const Store& store, const std::string& value, PendingBoar
   auto row = board_row(*submission, *result, job->seq, job->finished_at_ms);
   if (!row) return {};
   row->submitter = first_submitter_of(*job);
-  return add_to_boards(store, pending, *row, [&](Family family, std::string key, std::string bytes) {
+  return add_to_boards(store, pending, *row, [&](Family family, std::string key, std::optional<std::string> bytes) {
     writes.push_back({family, std::move(key), std::move(bytes)});
   });
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "core/leaderboard.h"
 #include "core/limits.h"
 #include "core/records.h"
+#include "store/boards.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
@@ -224,7 +227,7 @@ class Verification {
     const auto first = value_of(Family::board, board_key(row->problem_hash, row->device_model));
     const auto holder = first ? decode<LeaderboardRow>(*first) : our_fault("there is none");
     if (!holder) return problem(subject + " has no board");
-    if (is_better(*row, *holder))
+    if (is_better(*row, *holder, kernel_count_of(*row)))
       problem(subject + " is faster than " + job_text(holder->seq) + ", which has the first place");
     const auto job = need(read_job(store_, row->seq), subject);
     const auto body = need(read_body(store_, row->seq), subject + ", its submission");
@@ -233,6 +236,18 @@ class Verification {
     const auto run = board_row(*body, *result, row->seq, job->finished_at_ms);
     if (!run || row->runs.empty() || run->runs.front() != row->runs.front() || run->label != row->label)
       problem(subject + " did not pass with what the row says");
+  }
+
+  // Returns the number of kernels on the board of a row. Rows of one hash follow each other, so that each board is
+  // counted once.
+  std::size_t kernel_count_of(const LeaderboardRow& row) {
+    if (!counted_ || *counted_ != row.problem_hash) {
+      auto counts = kernel_counts(store_, row.problem_hash);
+      if (!counts && !broken_) broken_ = std::move(counts.error());
+      counted_ = row.problem_hash;
+      kernel_counts_ = counts ? std::move(*counts) : std::map<std::string, std::size_t>();
+    }
+    return kernel_counts_[row.device_model];
   }
 
   void queue_entry(std::string_view key, std::string_view value) {
@@ -346,6 +361,8 @@ class Verification {
   Verified found_;
   Family family_ = Family::state;
   std::optional<Error> broken_;
+  std::optional<Hash> counted_;                       // the board whose kernels kernel_counts_ has
+  std::map<std::string, std::size_t> kernel_counts_;  // by device model
   std::vector<std::optional<Hash>> found_files_ =
       std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // indexed by the first two bytes of the hash
   Sequence oldest_ = 0;

@@ -57,9 +57,10 @@ class VerifyTest : public testing::Test {
       const auto row =
           board_row(*read_body(store, seq).value(), *result, seq, read_job(store, seq).value()->finished_at_ms);
       if (!row) continue;
-      ASSERT_TRUE(add_to_boards(store, pending, *row, [this](Family family, std::string key, std::string value) {
-        put(family, std::move(key), std::move(value));
-      }));
+      ASSERT_TRUE(
+          add_to_boards(store, pending, *row, [this](Family family, std::string key, std::optional<std::string> value) {
+            put(family, std::move(key), std::move(value));
+          }));
     }
   }
 

@@ -37,6 +37,7 @@ struct BrokerOptions {
   LaneWindow lane_window{};                       // of each lane
   std::size_t queued_jobs_cached_max = 1u << 14;  // records of queued jobs in memory, about 30 MB
   std::size_t board_rows_cached_max = 4'096;      // rows of boards in memory
+  std::size_t boards_cached_max = 65'536;         // boards whose number of kernels is in memory, about 10 MB
 
   // Work of one Tick. A Tick that reaches a limit asks to be woken at once.
   std::size_t timers_per_step_max = 1'024;

@@ -1,6 +1,7 @@
 #include "broker/gc/retention.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -73,6 +74,7 @@ class JobsStep {
       }
     }
     for (Candidate& job : candidates_) remove(job);
+    KQ_TRY(remove_kernels());
     advance_start();
     return is_over;
   }
@@ -212,6 +214,14 @@ class JobsStep {
       };
       KQ_TRY(store_.scan(store::Family::board, as_bytes(board), "", visit));
       if (damage) return failure(std::move(*damage));
+      // An event of this turn may have given the place to another kernel.
+      const std::string prefix(as_bytes(board));
+      for (auto place = state_.boards.rows.lower_bound({store::Family::board, prefix});
+           place != state_.boards.rows.end() && place->first.first == store::Family::board &&
+           place->first.second.starts_with(prefix);
+           ++place) {
+        if (Candidate* job = place->second ? find(place->second->seq) : nullptr) job->is_retained = true;
+      }
     }
     drop_retained();
     // The figure of a kernel lasts as long as its first run.
@@ -261,10 +271,6 @@ class JobsStep {
     Ready& ready = step_.ready;
     for (std::string& label : job.labels) ready.erase(store::Family::run, std::move(label));
     for (std::string& key : job.reuse_keys) ready.erase(store::Family::reuse, std::move(key));
-    for (std::string& key : job.kernel_keys) {
-      state_.boards.insert_or_assign({store::Family::kernel, key}, std::nullopt);
-      ready.erase(store::Family::kernel, std::move(key));
-    }
     ready.erase(store::Family::ids, store::hash_key(record.key));
     for (const store::Family family :
          {store::Family::state, store::Family::body, store::Family::result, store::Family::samples})
@@ -278,6 +284,18 @@ class JobsStep {
     walk_.removed.insert(record.seq);
     ++walk_.removed_count;
     state_.metrics.removed_job();
+  }
+
+  Expected<void> remove_kernels() {
+    std::vector<std::string> keys;
+    for (Candidate& job : candidates_) std::ranges::move(job.kernel_keys, std::back_inserter(keys));
+    const auto write = [this](store::Family family, std::string key, std::optional<std::string> value) {
+      if (value)
+        step_.ready.write(family, std::move(key), std::move(*value));
+      else
+        step_.ready.erase(family, std::move(key));
+    };
+    return store::remove_from_boards(store_, state_.boards, keys, write);
   }
 
   void advance_start() {

@@ -274,8 +274,8 @@ Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   if (!row) return {};
   row->submitter = first_submitter_of(job.record);
   return store::add_to_boards(*step.state.store, step.state.boards, *row,
-                              [&](store::Family family, std::string key, std::string value) {
-                                step.ready.write(family, std::move(key), std::move(value));
+                              [&](store::Family family, std::string key, std::optional<std::string> value) {
+                                step.ready.write(family, std::move(key), std::move(*value));
                               });
 }
 

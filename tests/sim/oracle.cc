@@ -164,16 +164,19 @@ void Oracle::ended(const store::Store& disk) {
 // each board with the rows of its kernels.
 void Oracle::check_board(const store::Store& disk) {
   std::size_t row_count = 0;
+  std::map<std::string, std::size_t> kernel_counts;  // by board
+  for (const auto& [key, row] : kernels_) ++kernel_counts[store::board_key(row.problem_hash, row.device_model)];
   (void)disk.scan(store::Family::kernel, "", "", [&](std::string_view key, std::string_view value) {
     const auto row = decode<LeaderboardRow>(value);
     const auto place = kernels_.find(std::string(key));
     ++row_count;
     if (place == kernels_.end() || place->second != *row)
       violated("the kernel of " + text_of(row->seq) + " has another figure than its results");
-    const auto first = disk.get(store::Family::board, store::board_key(row->problem_hash, row->device_model));
+    const std::string board = store::board_key(row->problem_hash, row->device_model);
+    const auto first = disk.get(store::Family::board, board);
     if (!first || !*first) return violated("the kernel of " + text_of(row->seq) + " is on no board"), true;
     const auto holder = decode<LeaderboardRow>(**first);
-    if (is_better(*row, *holder))
+    if (is_better(*row, *holder, kernel_counts[board]))
       violated(text_of(row->seq) + " is better than " + text_of(holder->seq) + ", which has the first place");
     return true;
   });

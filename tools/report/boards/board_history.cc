@@ -13,17 +13,11 @@ constexpr std::size_t kSlugNameBytesMax = 60;
 std::vector<Standing> records(const std::vector<Standing>& entries) {
   std::vector<const Standing*> in_time;
   for (const Standing& entry : entries) in_time.push_back(&entry);
-  std::ranges::sort(in_time, {}, [](const Standing* one) { return std::pair(one->row.finished_at_ms, one->row.seq); });
+  std::ranges::sort(in_time, [](const Standing* a, const Standing* b) { return is_earlier(a->row, b->row); });
+  std::vector<Figure> figures;
+  for (const Standing* one : in_time) figures.push_back(figure_of(one->row));
   std::vector<Standing> found;
-  for (auto now = in_time.begin(); now != in_time.end(); ++now) {
-    if (!found.empty() && !is_better((*now)->row, found.back().row)) continue;
-    // The place goes to the earliest kernel that none of those until now beats.
-    const auto is_unbeaten = [&](const Standing* one) {
-      return std::none_of(in_time.begin(), now + 1,
-                          [&](const Standing* other) { return is_better(other->row, one->row); });
-    };
-    found.push_back(**std::find_if(in_time.begin(), now + 1, is_unbeaten));
-  }
+  for (const std::size_t place : holders(figures)) found.push_back(*in_time[place]);
   return found;
 }
 
