@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <zmq.hpp>
 
@@ -78,6 +79,7 @@ class ZmqServerLink final : public ServerLink {
 
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
     KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
+    peers_max_ = 2 * options.limits.connections_max;
     authenticator_.emplace(context_, clients_, workers_,
                            ZapOptions{.key_folder = options.key_folder,
                                       .connections_max = options.limits.connections_max,
@@ -113,6 +115,7 @@ class ZmqServerLink final : public ServerLink {
   }
 
   bool send(const Peer& peer, std::string bytes) override {
+    if (is_revoked(peer)) return false;
     try {
       zmq::socket_t& socket = of(peer.side);
       // With ROUTER_MANDATORY, the first frame fails for a peer that is gone or whose queue is full. After it succeeds,
@@ -212,10 +215,32 @@ class ZmqServerLink final : public ServerLink {
       return false;
     }
     packet.who = *who;
+    remember_key(packet.peer, property(bytes, "User-Id"));
     return limiter_.allow(packet, bytes.size(), now_ms_);
   }
 
+  void remember_key(const Peer& peer, std::string_view public_key) {
+    auto& keys = keys_of_peers_[static_cast<std::size_t>(peer.side)];
+    // Peers that left are forgotten together with the others, which are remembered again at their next message.
+    if (keys.size() >= peers_max_) keys.clear();
+    std::string& key = keys[peer.id];
+    if (key != public_key) key = public_key;
+  }
+
+  // Returns whether the key of the peer was taken off the list after its last accepted message. The connection is older
+  // than that and still open, but nothing may be sent to it: leases have the sources of others.
+  bool is_revoked(const Peer& peer) const {
+    if (!authorized_) return false;  // nothing was received yet
+    const auto& keys = keys_of_peers_[static_cast<std::size_t>(peer.side)];
+    const auto known = keys.find(peer.id);
+    if (known == keys.end()) return false;
+    const Identity* who = authorized_->find(known->second);
+    return who == nullptr || !may_use(who->role, peer.side);
+  }
+
   RateLimiter limiter_;
+  std::array<std::unordered_map<std::string, std::string>, 2> keys_of_peers_;  // by Side: public keys by peer id
+  std::size_t peers_max_ = 0;
   std::array<InboundQueue, 2> queues_;  // indexed by Side
   std::int64_t now_ms_ = 0;             // time of the last receive()
   std::shared_ptr<const Authorized> authorized_;

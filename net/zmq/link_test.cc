@@ -230,6 +230,24 @@ TEST_P(ZmqLink, sending_to_an_unknown_peer_is_refused) {
   EXPECT_FALSE(broker->send(Peer{Side::worker, ""}, "x"));
 }
 
+TEST_P(ZmqLink, nothing_is_sent_to_a_peer_whose_key_was_revoked) {
+  if (!GetParam()) return;  // without keys there is nothing to revoke
+  auto broker = server();
+  auto worker = client(endpoints_.worker), submit = client(endpoints_.client);
+  send_until_accepted(*worker, "hello");
+  const Peer peer = one_packet(*broker).peer;
+  EXPECT_TRUE(broker->send(peer, "lease"));
+  ASSERT_TRUE(revoke(options_.key_folder, "gpu"));
+  bool is_sent = true;
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; is_sent && sys::monotonic_now_ms() < end_ms;) {
+    (void)broker->receive(1, 1);
+    is_sent = broker->send(peer, "lease");
+  }
+  EXPECT_FALSE(is_sent);
+  send_until_accepted(*submit, "query");
+  EXPECT_TRUE(broker->send(one_packet(*broker).peer, "reply"));
+}
+
 TEST_P(ZmqLink, sending_to_an_absent_server_is_refused_not_queued) {
   const auto submit = client(endpoints_.client);
   EXPECT_FALSE(submit->send("early"));

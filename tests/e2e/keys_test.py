@@ -6,6 +6,7 @@ import re
 import subprocess
 import unittest
 import zlib
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import kq
@@ -68,13 +69,33 @@ class Keys(kq.EndToEndTest):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertEqual(done.stdout, "")
 
-    def revoke(self, name: str) -> None:
+    def revoke(self, *names: str) -> None:
         """Replaces the file by a rename, as an editor does."""
         listed = self.keys / "authorized"
         changed = self.keys / "authorized.new"
         lines = listed.read_text().splitlines(keepends=True)
-        changed.write_text("".join(line for line in lines if f" {name} " not in line))
+        changed.write_text("".join(line for line in lines if not any(f" {name} " in line for name in names)))
         changed.rename(listed)
+
+    def worker(self, name: str) -> AbstractContextManager[object]:
+        words = ("--connect", self.url, "--key", self.issue("work", name), "--state", self.folder / name)
+        return kq.program("kq-worker", *words, "--devices", "cpu")
+
+    def test_a_worker_whose_key_is_revoked_gets_no_more_jobs(self) -> None:
+        ann, ben = self.issue("submit", "ann"), self.issue("submit", "ben")
+        bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
+        kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
+        asked = ("--broker", self.url, "--key", ben)
+        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys), self.worker("old"):
+            kq.wait_until(lambda: "old" in kq.kq("ctl", "workers", *asked).stdout, "the worker is connected")
+            self.revoke("old", "ann")
+            self.refused(("results", "r"), ann, "it does not accept this key")  # the broker has read the list
+            self.assert_end(kq.kq("submit", kernels, "--run", "r", *asked), 0)
+            kq.wait_until(lambda: "old" not in kq.kq("ctl", "workers", *asked).stdout, "the worker is dropped")
+            with self.worker("new"):
+                self.assert_end(kq.kq("results", "r", "--wait", *asked), 0)
+            (row,) = kq.dump("r", *asked)
+            self.assertEqual((row["worker"], row["retries"]), ("new", "0"))
 
     def test_submitters_cannot_take_from_one_another(self) -> None:
         ada, bob, root = (
