@@ -138,7 +138,7 @@ struct QueueReply {
 struct KnownRun {
   std::string run;
   std::string submitter;             // the owner of the run; without keys the submitter of its first label
-  std::int64_t submitted_at_ms = 0;  // the Unix time at which that job was submitted
+  std::int64_t submitted_at_ms = 0;  // the Unix time at which that label was last submitted
 };
 struct RunsReply {
   std::vector<KnownRun> runs;

@@ -153,6 +153,14 @@ Expected<Page> read_page(const Store& store, Family family, std::string_view fir
   return page;
 }
 
+// Returns the time at which a run was submitted: that of its entry, if the entry reuses a job, else that of the job.
+Expected<std::int64_t> read_submitted_at_ms(const Store& store, const std::string& key, const RunEntry& entry,
+                                            const JobRecord& job) {
+  if (is_as_first_submitted(entry)) return job.submitted_at_ms;
+  KQ_TRY_VALUE(const auto reused, store.get(Family::reuse, reuse_key(entry.seq, key)));
+  return (reused ? reused_at_ms_from(*reused) : std::nullopt).value_or(job.submitted_at_ms);
+}
+
 }  // namespace
 
 Expected<std::optional<JobRecord>> read_job(const Store& store, Sequence seq) {
@@ -264,7 +272,7 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
                      "job " + std::to_string(entry->seq) + " has no record in family 'state'");
     KQ_TRY_VALUE(const auto owner, read_owner(store, known.run));
     known.submitter = owner ? owner->owner : "";
-    known.submitted_at_ms = job->submitted_at_ms;
+    KQ_TRY_VALUE(known.submitted_at_ms, read_submitted_at_ms(store, key, *entry, *job));
     first = run_prefix_end(known.run);
     reply.runs.push_back(std::move(known));
   }

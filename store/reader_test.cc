@@ -136,6 +136,18 @@ TEST_F(ReaderTest, runs_come_by_name_whatever_they_hold) {
   EXPECT_TRUE(read_runs(store, {.after = "nightly2", .limit = 2}).value().runs.empty());
 }
 
+TEST_F(ReaderTest, a_run_that_reuses_a_job_was_submitted_when_it_did_so) {
+  const std::int64_t job_ms = examples::job().submitted_at_ms;
+  put_job("first", "a", 7, JobState::finished);
+  put(Family::run, run_key("first", "a"), encode(ShortRunEntry{.seq = 7}));
+  put_job("later", "a", 7, JobState::finished);
+  put(Family::reuse, reuse_key(7, run_key("later", "a")), reuse_value(job_ms + 60'000));
+  const RunsReply reply = read_runs(store, {.after = "", .limit = 2}).value();
+  ASSERT_EQ(reply.runs.size(), 2u);
+  EXPECT_EQ(reply.runs[0].submitted_at_ms, job_ms);
+  EXPECT_EQ(reply.runs[1].submitted_at_ms, job_ms + 60'000);
+}
+
 TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or_far_apart) {
   for (const Sequence apart : {1u, 3u, 1'000'000u}) {
     SCOPED_TRACE(apart);
