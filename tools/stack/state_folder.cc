@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 Expected<std::string> created_folder(const std::string& folder) {
   if (folder.empty()) return bad_input("the state folder's name is empty");
   std::error_code error;
-  const fs::path path = fs::weakly_canonical(folder, error);
+  // Without absolute() the path of a missing folder would stay relative, and readers elsewhere would not find it.
+  const fs::path path = fs::weakly_canonical(fs::absolute(folder, error), error);
   if (error) return bad_input("state folder " + folder + ": " + error.message());
   if (fs::is_directory(path, error)) {
     KQ_TRY(sys::check_others_cannot_write(path.string(), "state folder"));

@@ -49,6 +49,7 @@ TEST(state_folder, may_be_a_new_relative_path) {
   std::filesystem::current_path(before);
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_TRUE(std::filesystem::is_directory(folder.file("fresh")));
+  EXPECT_EQ(state->path(), std::filesystem::canonical(folder.file("fresh")));  // for readers in other folders
 }
 
 TEST(state_folder, has_one_holder_whose_record_can_be_read) {
