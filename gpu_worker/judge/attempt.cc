@@ -217,8 +217,13 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
 Step<Measurement> Judge::measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
                                  const Overhead& before, const Overhead& after, Report& report) {
   const double drift_ns = after.median_ns - before.median_ns;
-  const double overhead_ns = std::min(
+  const double calibrated_ns = std::min(
       common_overhead_ns({submission.overhead().median_ns, before.median_ns, after.median_ns}), kOverheadMaxNs);
+  const CallTimes& reference_calls = times.reference;
+  const double overhead_ns =
+      sampling_ == Sampling::alike
+          ? overhead_within_calls_ns(calibrated_ns, reference_calls.intervals_ns, reference_calls.events_ns)
+          : calibrated_ns;
   report.samples = {samples_of(times.submission.intervals_ns, overhead_ns),
                     samples_of(times.reference.intervals_ns, overhead_ns)};
   PublishedTime published = published_time(report.samples.submission_ns, times.submission.events_ns, drift_ns);

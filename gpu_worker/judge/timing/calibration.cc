@@ -59,6 +59,18 @@ double common_overhead_ns(std::array<double, 3> medians_ns) {
   return sum / agreeing;
 }
 
+double overhead_within_calls_ns(double overhead_ns, std::span<const std::int64_t> intervals_ns,
+                                std::span<const std::int64_t> events_ns) {
+  if (intervals_ns.empty() || intervals_ns.size() != events_ns.size()) return overhead_ns;
+  std::vector<std::int64_t> rests_ns;
+  for (std::size_t i = 0; i < intervals_ns.size(); ++i) {
+    if (events_ns[i] <= 0) return overhead_ns;
+    rests_ns.push_back(std::max<std::int64_t>(0, intervals_ns[i] - events_ns[i]));
+  }
+  const double shown_ns = summarise(rests_ns).median_ns;
+  return shown_ns + kCalibrationOutlierNs < overhead_ns ? shown_ns : overhead_ns;
+}
+
 Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& activity, std::uint64_t touch_bytes,
                          std::int64_t limit_ms) {
   child.write_touch_bytes(std::min(touch_bytes, kTouchBytesMax));

@@ -63,6 +63,13 @@ inline constexpr double kCalibrationOutlierNs = 8'000;
 // the middle one.
 double common_overhead_ns(std::array<double, 3> medians_ns);
 
+// Returns the overhead, or what the reference's calls show of it where that is less by more than kCalibrationOutlierNs:
+// a machine that was busy during the calibrations and not during the trials would otherwise make samples of calls that
+// are shorter than the overhead 1 ns long. The reference's own times are not a submission's to forge. `intervals_ns`
+// and `events_ns` belong to the same calls; without them, or where a time is not positive, the overhead is returned.
+double overhead_within_calls_ns(double overhead_ns, std::span<const std::int64_t> intervals_ns,
+                                std::span<const std::int64_t> events_ns);
+
 // A child that makes null calls for all attempts and runs kq's own code only.
 class Calibrator {
  public:

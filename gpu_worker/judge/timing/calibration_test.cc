@@ -113,5 +113,20 @@ TEST_F(CalibratorTest, a_calibrator_that_fails_is_our_fault) {
   EXPECT_EQ(std::get<Error>(overhead.error()).message, "a fresh calibrator child could not be set up: no CUDA");
 }
 
+TEST(OverheadWithinCalls, is_what_the_calls_show_where_that_is_much_less) {
+  const std::vector<std::int64_t> intervals = {100'000, 104'000, 3'000'000, 96'000, 102'000};
+  const std::vector<std::int64_t> events = {60'000, 62'000, 2'900'000, 60'000, 60'000};
+  EXPECT_EQ(overhead_within_calls_ns(108'000, intervals, events), 42'000);
+  EXPECT_EQ(overhead_within_calls_ns(49'000, intervals, events), 49'000);  // within the error of a calibration
+  EXPECT_EQ(overhead_within_calls_ns(20'000, intervals, events), 20'000);
+}
+
+TEST(OverheadWithinCalls, is_the_calibrated_one_where_the_calls_prove_nothing) {
+  const std::vector<std::int64_t> intervals = {100'000, 104'000};
+  EXPECT_EQ(overhead_within_calls_ns(108'000, intervals, std::vector<std::int64_t>{60'000, 0}), 108'000);
+  EXPECT_EQ(overhead_within_calls_ns(108'000, intervals, std::vector<std::int64_t>{60'000}), 108'000);
+  EXPECT_EQ(overhead_within_calls_ns(108'000, {}, {}), 108'000);
+}
+
 }  // namespace
 }  // namespace kq::judge
