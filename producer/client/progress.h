@@ -20,7 +20,7 @@ namespace kq::producer {
 std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before = 0);
 
 // Returns a text such as "3 jobs wait: no worker has a cuda device", or an empty text if every queued job has a worker
-// that can run it.
+// that takes it.
 std::string unserved_text(const Tally& tally);
 
 // Returns a text such as "1000 jobs: 900 passed, 72 wrong_answer, 28 timed_out". The verdicts are in the order of

@@ -189,6 +189,12 @@ const WaitList::Job* WaitList::find(Sequence seq) {
   return at == jobs_.end() ? nullptr : &*at;
 }
 
+WaitList::Standing WaitList::queued_standing(const JobStatus& status) {
+  if (status.why == WaitReason::paused) return Standing::paused;
+  if (!status.served) return Standing::unserved;
+  return status.why == WaitReason::draining ? Standing::draining : Standing::served;
+}
+
 void WaitList::update(const JobStatus& status) {
   constexpr std::size_t kVerdictsMax = 1u << 8;
   const auto job = place_of(status.seq);
@@ -196,7 +202,7 @@ void WaitList::update(const JobStatus& status) {
   count(*job, false);
   switch (status.state) {
     case JobState::queued:
-      job->standing = status.served ? Standing::served : Standing::unserved;
+      job->standing = queued_standing(status);
       break;
     case JobState::leased:
       job->standing = Standing::running;
@@ -222,7 +228,16 @@ void WaitList::count(const Job& job, bool in) {
   switch (job.standing) {
     case Standing::unserved:
       change_of(tally_.unserved, needs_[job.needs]);
-      [[fallthrough]];
+      change(tally_.queued);
+      break;
+    case Standing::paused:
+      change_of(tally_.unserved, std::string(kPausedText));
+      change(tally_.queued);
+      break;
+    case Standing::draining:
+      change_of(tally_.unserved, std::string(kDrainingText));
+      change(tally_.queued);
+      break;
     case Standing::unknown:
     case Standing::served:
       change(tally_.queued);

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -29,6 +30,9 @@ struct WaitedJob {
 // lab with a cuda device".
 std::string needs_text(const Requirements& needs);
 
+inline constexpr std::string_view kPausedText = "paused";      // the queue, or the submitter of the jobs, is paused
+inline constexpr std::string_view kDrainingText = "draining";  // so is every worker that can run the jobs
+
 // The number of jobs in each state. A job that was added twice counts twice.
 struct Tally {
   std::size_t total = 0;
@@ -36,7 +40,8 @@ struct Tally {
   std::size_t running = 0;  // leased to a worker
   std::size_t finished = 0;
   std::map<std::string, std::size_t> by_verdict;  // finished jobs by the name of the verdict
-  std::map<std::string, std::size_t> unserved;    // queued jobs that no worker can run, by needs_text()
+  // Queued jobs that no worker takes: by needs_text() where none can run them, else by kPausedText or kDrainingText.
+  std::map<std::string, std::size_t> unserved;
 
   std::size_t passed() const;
   std::size_t abandoned() const;
@@ -46,8 +51,8 @@ struct Tally {
 // The jobs of a wait and their last known states.
 class WaitList {
  public:
-  // The last known state of a job. `served` and `unserved` jobs are queued; a worker can run the former.
-  enum class Standing : std::uint8_t { unknown, served, unserved, running, finished };
+  // The last known state of a job. Jobs from `served` to `draining` are queued; a worker takes the former.
+  enum class Standing : std::uint8_t { unknown, served, unserved, paused, draining, running, finished };
   struct Job {
     Sequence seq = 0;
     std::uint32_t times = 1;  // how many times the job was added
@@ -68,6 +73,7 @@ class WaitList {
   std::size_t open_count() const { return open_count_; }  // unfinished jobs without repetition
 
  private:
+  static Standing queued_standing(const JobStatus& status);
   void sort_jobs();
   std::vector<Job>::iterator place_of(Sequence seq);
   void count(const Job& job, bool in);

@@ -237,6 +237,21 @@ TEST_F(WaitFor, progress_says_what_is_not_served) {
   EXPECT_EQ(last.queued, 4u);
 }
 
+TEST_F(WaitFor, progress_says_that_jobs_are_paused_or_their_workers_drain) {
+  set(status(1, JobState::queued, "", false));
+  jobs_[1].why = WaitReason::paused;  // also where no worker could run the job
+  set(status(2, JobState::queued, "", true));
+  jobs_[2].why = WaitReason::draining;
+  set(status(3, JobState::queued, "", true));
+  jobs_[3].why = WaitReason::behind;
+  Tally last;
+  options_.progress = [&](const Tally& tally) { last = tally; };
+  options_.timeout_ms = 100;
+  ASSERT_TRUE(wait({one(1), one(2), one(3)}));
+  EXPECT_THAT(last.unserved, ElementsAre(Pair(kDrainingText, 1), Pair(kPausedText, 1)));
+  EXPECT_EQ(last.queued, 3u);
+}
+
 TEST_F(WaitFor, an_abandoned_job_outweighs_a_failed_one) {
   set(status(1, JobState::finished, "abandoned"));
   set(status(2, JobState::finished, "wrong_answer"));

@@ -76,6 +76,13 @@ class Steering(kq.SharedWorkerTest):
             (anns,) = self.submit("ann", {"a": f"# ann\n{kq.RIGHT}"}, KQ_SUBMITTER="ann")
             self.submit("bob", {"a": f"# bob\n{kq.RIGHT}"}, "--wait", KQ_SUBMITTER="bob")
             self.assertIn("is paused", self.ctl("why", anns))
+            self.assertIn("is paused", self.given_up("ann"))
+            self.assertIn("1 submitter is paused", self.ctl("status"))
+            self.assertEqual(self.ctl_json("status")["paused_submitters"], 1)
+            self.ctl("pause")
+            self.assertIn("the queue is paused", self.ctl("status"))
+            self.ctl("resume")
+            self.assertNotIn("the queue is paused", self.ctl("status"))
         with self.broker():
             self.wait_for_worker()
             self.assertIn("is paused", self.ctl("why", anns))
@@ -83,8 +90,15 @@ class Steering(kq.SharedWorkerTest):
             self.ctl("drain", name, "--wait", "--timeout", "60")
             self.ctl("resume", "--submitter", "ann")
             self.assertIn("draining", self.ctl("why", anns))
+            self.assertIn("is draining", self.given_up("ann"))
             self.ctl("drain", name, "--undo")
             self.wait_for("ann", {"a": "passed"})
+
+    def given_up(self, run: str) -> str:
+        """Waits for a run that does not end, and returns what is said meanwhile."""
+        done = kq.kq("results", run, "--wait", "--timeout", "5", KQ_BROKER=self.url)
+        self.assert_end(done, 4)
+        return done.stderr
 
     def test_submitting_waits_while_the_queue_is_full(self) -> None:
         sources = {f"{i}": f"# {i}\n{kq.RIGHT}" for i in range(12)}
