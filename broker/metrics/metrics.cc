@@ -77,6 +77,9 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   add(metrics, "kq_build_objects", {}, static_cast<double>(state.builds.artifacts.size()));
   add(metrics, "kq_build_object_bytes", {}, static_cast<double>(state.builds.artifact_bytes));
   add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.queue.accounts().by_submitter().size()));
+  const bool is_paused = state.switches.paused.contains("");
+  add(metrics, "kq_queue_paused", {}, is_paused ? 1 : 0);
+  add(metrics, "kq_submitters_paused", {}, static_cast<double>(state.switches.paused.size() - (is_paused ? 1 : 0)));
   std::int64_t silent_ms = 0;
   std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}, {"quarantined", 0}};
   double quarantined = 0;

@@ -35,6 +35,8 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_queue_bytes", MetricType::gauge, "Records and files of unfinished jobs, as charged to their submitters."},
     {"kq_queue_oldest_age_seconds", MetricType::gauge, "Age of the oldest job that could run now."},
     {"kq_queue_submitters", MetricType::gauge, "Submitters with unfinished jobs."},
+    {"kq_queue_paused", MetricType::gauge, "1 while the whole queue is paused."},
+    {"kq_submitters_paused", MetricType::gauge, "Submitters that are paused by their names."},
     {"kq_build_objects", MetricType::gauge,
      "Artifacts that were built for unfinished jobs and are kept for the workers that run them."},
     {"kq_build_object_bytes", MetricType::gauge, "Bytes of the artifacts in kq_build_objects."},

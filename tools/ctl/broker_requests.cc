@@ -20,8 +20,21 @@ void add_flags(Flags& flags, BrokerFlags& into) {
   flags.json("print one JSON object on standard output", into.json);
 }
 
+void add_flags_with_state(Flags& flags, BrokerFlags& into, const std::string& names) {
+  add_flags(flags, into);
+  flags.option(names, "DIR",
+               "state folder of the kq sweep or kq up whose jobs these are; where no broker runs in it, one is started "
+               "for this command (default: that of the last kq sweep or kq up where no broker runs)",
+               into.state);
+}
+
 Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags) {
   return world.connect(flags.broker, flags.key);
+}
+
+Expected<producer::Client> connect_or_start(const CtlWorld& world, const BrokerFlags& flags) {
+  if (!flags.state.empty() && !flags.broker.empty()) return bad_input("give either --state DIR or --broker URL");
+  return flags.broker.empty() ? world.connect_or_start(flags.state, flags.key) : connect(world, flags);
 }
 
 Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words) {

@@ -16,16 +16,22 @@ namespace kq::tools {
 
 struct CtlWorld;
 
-// The values of --broker, --key and --json.
+// The values of --broker, --key, --state and --json.
 struct BrokerFlags {
   std::string broker;  // empty: the broker that readers find without an option
   std::string key;
+  std::string state;  // the state folder whose broker is asked, and started where none runs; empty: none is named
   bool json = false;
 };
 // Declares --broker, --key and --json, which fill in `into`.
 void add_flags(Flags& flags, BrokerFlags& into);
+// Declares --state and --store as well, for the verbs about jobs, which a store has also while no broker runs. `names`
+// leaves --state out where a verb has an option of this name.
+void add_flags_with_state(Flags& flags, BrokerFlags& into, const std::string& names = "--state,--store");
 
 Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags);
+// Connects as CtlWorld::connect_or_start() does, or to the broker of --broker.
+Expected<producer::Client> connect_or_start(const CtlWorld& world, const BrokerFlags& flags);
 
 // Sends a request and returns its reply. A request that the broker refuses is bad input, with the broker's reason as
 // the message; a reply of another type is a fault of kq.

@@ -22,7 +22,7 @@ namespace kq::tools {
 namespace {
 
 constexpr CtlVerb kVerbs[] = {
-    {"status", ctl_status, "print the length of the queue, and whether the broker has keys"},
+    {"status", ctl_status, "print the length of the queue, what is paused, and whether the broker has keys"},
     {"stats", ctl_stats, "print every metric of the broker"},
     {"queue", ctl_queue, "print the queued jobs by lane: priority, submitter, requirements, age"},
     {"workers", ctl_workers, "list the connected workers with their devices, labels and states"},

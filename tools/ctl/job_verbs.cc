@@ -159,11 +159,11 @@ Expected<ExitCode> act_on_dead_letters(int argc, const char* const* argv, const 
   Flags flags(argv[0], about + " The exit code is 5 when there is no dead letter, 2 when a job is refused.");
   flags.flag("--all", "act on every dead letter", choice.all);
   flags.arguments("JOB", "numbers of jobs, as kq-ctl dead-letters prints them", choice.words);
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.choice_count() != 1) return bad_input("give either job numbers or --all");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
   JobActions<Request> actions(world, client, broker.json);
   KQ_TRY(choice.all
              ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return actions.act(seqs_of(page, "")); })
@@ -182,18 +182,14 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
       "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
       "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
       "2 when a job is refused.");
-  std::string state_folder;
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
-  flags.option("--state,--store", "DIR", "state folder of the kq sweep or kq up whose jobs these are", state_folder);
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.choice_count() != 1) return bad_input("give either job numbers, --run NAME or --submitter NAME");
-  if (!state_folder.empty() && !broker.broker.empty()) return bad_input("give either --state DIR or --broker URL");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
-  KQ_TRY_VALUE(auto client,
-               broker.broker.empty() ? world.connect_or_start(state_folder, broker.key) : connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
 
   JobActions<CancelJobs> actions(world, client, broker.json);
   if (!choice.run.empty()) {
@@ -219,11 +215,11 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
               "unsupported_here. A job with a terminal verdict is refused; the exit code is then 2.");
   flags.option("--run", "NAME", "queue the finished jobs of this run again whose verdict is not terminal", choice.run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.choice_count() != 1) return bad_input("give either job numbers or --run NAME");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
 
   JobActions<RetryJobs> actions(world, client, broker.json);
   const auto acted =

@@ -72,9 +72,9 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   Flags flags(argv[0], "Lists the jobs in one state, ordered by number. The exit code is 5 when there is none.");
   flags.choice("--state", "state of the listed jobs (default: queued)", state, {"queued", "leased", "finished"});
   flags.option("--submitter", "NAME", "list only the jobs of this submitter", submitter);
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker, "--store");
   if (const auto code = flags.parse(argc, argv)) return *code;
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
 
   Listing listing(
       world.out, broker.json, "jobs",
@@ -99,9 +99,9 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
   Flags flags(argv[0],
               "Lists the dead letters: jobs that ended as abandoned because of failures of kq. kq-ctl requeue queues "
               "them again, kq-ctl purge removes them from the list. The exit code is 5 when there is none.");
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
   Listing listing(
       world.out, broker.json, "jobs",
       {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});

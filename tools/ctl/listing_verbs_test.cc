@@ -40,6 +40,8 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
   EXPECT_EQ(kq.run({"jobs", "--submitter", "carl"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl jobs: there is no queued job of carl\n");
   EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);
+  EXPECT_EQ(kq.run({"jobs", "--store", "mine", "--state", "leased"}), 0);
+  EXPECT_EQ(kq.states.back(), "mine");
 }
 
 TEST(ctl_listing_verbs, json_is_one_object_with_an_object_for_each_job) {

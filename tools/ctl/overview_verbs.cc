@@ -31,6 +31,12 @@ std::string value_text(const Metric& metric) {
   return producer::to_text(producer::Json{metric.value});
 }
 
+// Returns the value of a metric without labels, or 0 where the broker does not have it.
+double value_of(const StatsReply& stats, std::string_view name) {
+  const auto found = std::ranges::find(stats.metrics, name, &Metric::name);
+  return found == stats.metrics.end() ? 0 : found->value;
+}
+
 producer::JsonObject metric_object(const Metric& metric) {
   producer::JsonObject labels;
   for (const auto& [name, value] : metric.labels) labels.emplace_back(name, json_text(value));
@@ -87,9 +93,9 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
   Flags flags(argv[0],
               "Prints the queued jobs, one line for each lane. A lane holds the jobs of one priority and one submitter "
               "that have the same requirements. The lane whose job is leased next comes first.");
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
   Listing listing(world.out, broker.json, "lanes",
                   {{"priority"}, {"submitter"}, {"needs"}, {"backend"}, {"queued", true}, {"oldest", true}, {"state"}});
   std::uint64_t queued = 0;
@@ -139,25 +145,37 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
 
 Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Prints the version of the broker, the length of its queue, and whether it has keys.");
+  Flags flags(argv[0],
+              "Prints the version of the broker, the length of its queue, what is paused, and whether the broker has "
+              "keys.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
+  KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
+  const bool is_paused = value_of(stats, "kq_queue_paused") > 0;
+  const auto paused_count = static_cast<std::uint64_t>(value_of(stats, "kq_submitters_paused"));
   if (broker.json) {
     const producer::JsonObject object{{"broker", json_text(client.url())},
                                       {"version", json_text(status.version)},
                                       {"queued", json_number(status.queued)},
                                       {"leased", json_number(status.leased)},
                                       {"workers", json_number(status.workers.size())},
+                                      {"paused", producer::Json{is_paused}},
+                                      {"paused_submitters", json_number(paused_count)},
                                       {"has_keys", producer::Json{status.has_keys}}};
     world.out << producer::to_text(producer::Json{object}) << '\n';
     return ExitCode::ok;
   }
   world.out << "broker " << printable(client.url()) << " of kq " << printable(status.version) << ": "
             << producer::counted(status.queued, "job") << " queued, " << status.leased << " leased, "
-            << producer::counted(status.workers.size(), "worker") << '\n'
-            << (status.has_keys ? "with keys: sources, logs and runs are for their submitters\n"
+            << producer::counted(status.workers.size(), "worker") << '\n';
+  if (is_paused) world.out << "the queue is paused; kq-ctl resume ends the pause\n";
+  if (paused_count > 0) {
+    world.out << producer::counted(paused_count, "submitter") << (paused_count == 1 ? " is" : " are")
+              << " paused; kq-ctl resume --submitter NAME ends a pause\n";
+  }
+  world.out << (status.has_keys ? "with keys: sources, logs and runs are for their submitters\n"
                                 : "without keys: every client may read every source and change every run\n");
   return ExitCode::ok;
 }

@@ -10,7 +10,9 @@ namespace {
 TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
   ScriptedWorld kq;
   BrokerReply status{.version = "1.2", .queued = 1, .leased = 3, .workers = {{.worker = "n1:7", .devices = {}}}};
+  StatsReply stats;
   kq.on<BrokerQuery>([&](const auto&) { return status; });
+  kq.on<StatsQuery>([&](const auto&) { return stats; });
   EXPECT_EQ(kq.run({"status"}), 0);
   EXPECT_EQ(kq.out.str(),
             "broker ipc:///tmp/kq.sock of kq 1.2: 1 job queued, 3 leased, 1 worker\n"
@@ -18,6 +20,11 @@ TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
   status.has_keys = true;
   EXPECT_EQ(kq.run({"status", "--json"}), 0);
   EXPECT_NE(kq.out.str().find("\"has_keys\": true"), std::string::npos);
+  EXPECT_NE(kq.out.str().find("\"paused\": false, \"paused_submitters\": 0"), std::string::npos);
+  stats.metrics = {{"kq_queue_paused", {}, 1}, {"kq_submitters_paused", {}, 2}};
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_NE(kq.out.str().find("the queue is paused; kq-ctl resume ends the pause\n2 submitters are paused; "),
+            std::string::npos);
 }
 
 TEST(overview_verbs, stats_are_a_table_with_units_and_json_without) {

@@ -288,11 +288,11 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
       "has its GPU. The exit code is 5 when a job is unknown.");
   flags.option("--run", "NAME", "explain the unfinished jobs of this run", run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", words);
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (words.empty() == run.empty()) return bad_input("give either job numbers or --run NAME");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(words));
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
 
   Explainer explainer(world, client, broker.json);
   KQ_TRY(run.empty() ? explainer.explain(seqs, {}) : explain_run(client, run, explainer));
