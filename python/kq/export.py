@@ -2,7 +2,7 @@
 
 The rows come from JSON Lines that kq-dump wrote, or from a broker:
 
-    kq-dump --run mine --format jsonl | python -m kq export --format parquet -o mine.parquet
+    kq-dump mine --format jsonl | python -m kq export --format parquet -o mine.parquet
     python -m kq export --run mine --format hf -o mine-dataset
 
 A new format is a module like kq/parquet.py and an entry in FORMATS.

@@ -49,6 +49,9 @@ std::span<const Exporter> exporters();
 
 // Returns null for an unknown name.
 const Exporter* find_exporter(std::string_view name);
+// Returns the name of the format that a dump to `out` has where no format is named: that of the file's ending, else
+// csv. Fails for the endings of files that kq-dump does not write, such as .parquet.
+Expected<std::string> format_of_file(const std::string& out);
 // Returns the Error for an unknown format, which lists the known formats and says how to make Parquet.
 Error unknown_format(const std::string& name);
 

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "tools/cli/output_file.h"
 #include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
@@ -15,6 +17,9 @@ constexpr Exporter kExporters[] = {
     {"flashinfer-trace", "traces/DEFINITION.jsonl, for the tools of flashinfer-bench and SOL-ExecBench", true,
      open_flashinfer},
 };
+
+constexpr std::string_view kParquet =
+    "Parquet is made from JSON Lines: kq-dump NAME --format jsonl | python -m kq export -o FILE.parquet";
 
 // A dump to one file of lines.
 class Lines final : public Export {
@@ -56,14 +61,24 @@ const Exporter* find_exporter(std::string_view name) {
   return nullptr;
 }
 
+Expected<std::string> format_of_file(const std::string& out) {
+  const std::string ending = std::filesystem::path(out).extension().string();
+  if (ending == ".jsonl" || ending == ".ndjson") return "jsonl";
+  if (ending == ".parquet") return bad_input(printable(out) + " would be a file of Parquet; " + std::string(kParquet));
+  if (ending == ".json") {
+    return bad_input(printable(out) +
+                     " would be one JSON value, which kq-dump does not write: name JSON Lines FILE.jsonl, or give "
+                     "--format csv or jsonl for a file of another name");
+  }
+  return "csv";
+}
+
 Error unknown_format(const std::string& name) {
   std::string sentence = "--format must be one of ";
   for (const Exporter& exporter : kExporters)
     sentence += (&exporter == kExporters ? "" : ", ") + std::string(exporter.name);
   sentence += ", got '" + printable(name) + "'";
-  if (name == "parquet")
-    sentence +=
-        "; Parquet is made from JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
+  if (name == "parquet") sentence += "; " + std::string(kParquet);
   return {ErrorKind::bad_input, sentence};
 }
 

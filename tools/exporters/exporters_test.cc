@@ -1,4 +1,5 @@
 // Tests that every format must pass, run for each row of the table of formats.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +97,18 @@ TEST(exporters, the_error_about_an_unknown_format_lists_the_known_ones) {
   EXPECT_EQ(unknown_format("parquet").message,
             "--format must be one of csv, jsonl, kernelbench, backendbench, flashinfer-trace, got 'parquet'; "
             "Parquet is made from JSON Lines: "
-            "kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet");
+            "kq-dump NAME --format jsonl | python -m kq export -o FILE.parquet");
+}
+
+TEST(exporters, a_file_without_a_format_has_that_of_its_ending) {
+  EXPECT_EQ(format_of_file("-"), "csv");
+  EXPECT_EQ(format_of_file("out/mine.csv"), "csv");
+  EXPECT_EQ(format_of_file("mine"), "csv");
+  EXPECT_EQ(format_of_file("a.b/mine.jsonl"), "jsonl");
+  EXPECT_EQ(format_of_file("mine.parquet").error().message,
+            "mine.parquet would be a file of Parquet; Parquet is made from JSON Lines: "
+            "kq-dump NAME --format jsonl | python -m kq export -o FILE.parquet");
+  EXPECT_THAT(format_of_file("mine.json").error().message, testing::HasSubstr("name JSON Lines FILE.jsonl"));
 }
 
 }  // namespace

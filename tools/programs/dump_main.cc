@@ -28,7 +28,7 @@ const std::string kProgram = "kq-dump";
 
 struct Options {
   std::vector<std::string> runs;
-  std::string format = "csv";
+  std::string format;  // empty: by the ending of the output
   std::string pass_at_k = "1";
   std::string perf_p = "1";
   kq::tools::ExportOptions to;
@@ -50,7 +50,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                          "null in jsonl.");
   flags.runs("names of the runs to write; with --since all runs if none is named", options.runs);
   flags.group("What is written");
-  flags.option("--format", formats, "format of the output (default: csv)", options.format);
+  flags.option("--format", formats, "format of the output (default: jsonl for a file that ends in .jsonl, else csv)",
+               options.format);
   flags.short_formats(options.format, {"csv", "jsonl"});
   flags.option(
       "-o,--out", "PATH",
@@ -166,6 +167,9 @@ Expected<void> work(Options& options) {
   const auto [end, error] = std::from_chars(p.data(), p.data() + p.size(), options.to.perf_p);
   if (error != std::errc{} || end != p.data() + p.size() || !(options.to.perf_p >= 0))
     return kq::bad_input("--p must be a number from 0 on, got '" + p + "'");
+  if (options.format.empty()) {
+    KQ_TRY_VALUE(options.format, kq::tools::format_of_file(options.to.out));
+  }
   if (kq::tools::find_exporter(options.format) == nullptr)
     return kq::failure(kq::tools::unknown_format(options.format));
   KQ_TRY_VALUE(const auto selection, kq::tools::Selection::make(options.selection, kq::sys::unix_now_ms()));
