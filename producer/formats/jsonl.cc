@@ -61,9 +61,20 @@ const std::vector<std::string> kKeys{"id",
                                      "params",
                                      "tags"};
 const std::vector<std::string> kTrialKeys{"correctness", "warmup", "timed"};
-// Words of other systems for what a key of a line says, where ignoring them would change how a kernel is judged.
-const std::map<std::string, std::string, std::less<>> kOtherWords{
-    {"tolerance", "rtol and atol"}, {"timeout", "time_limit_s"}, {"trials", "params"}, {"dtype", "precision"}};
+// Words of other systems, of kq's own outputs and of "params" for what a key of a line says, where ignoring them would
+// change how a kernel is named or judged.
+const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", "rtol and atol"},
+                                                                  {"timeout", "time_limit_s"},
+                                                                  {"trials", "params"},
+                                                                  {"dtype", "precision"},
+                                                                  {"label", "id"},
+                                                                  {"gpu_model", "gpu"},
+                                                                  {"time_limit_ms", "time_limit_s"},
+                                                                  {"not_before_ms", "not_before"},
+                                                                  {"deadline_ms", "deadline"},
+                                                                  {"correctness", "params.correctness"},
+                                                                  {"warmup", "params.warmup"},
+                                                                  {"timed", "params.timed"}};
 constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.

@@ -265,5 +265,13 @@ TEST_F(Jsonl, a_key_of_another_system_or_of_params_that_would_be_ignored_is_note
                                     "timed?")));
 }
 
+TEST_F(Jsonl, words_of_kqs_outputs_and_of_params_at_the_wrong_level_are_noted) {
+  const Found found = read(line(R"("label": "a", "timed": 50, "gpu_model": "H100", "note": "free")"));
+  EXPECT_EQ(found.candidates.size(), 1u);
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("'label' is unknown and ignored; did you mean id?"),
+                                       HasSubstr("'timed' is unknown and ignored; did you mean params.timed?"),
+                                       HasSubstr("'gpu_model' is unknown and ignored; did you mean gpu?")));
+}
+
 }  // namespace
 }  // namespace kq::producer
