@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "producer/formats/formats.h"
+#include "producer/formats/single_file.h"
 
 namespace kq::producer {
 namespace {
@@ -57,10 +58,19 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
   };
   InputOptions options = request.options;
   options.label_root = common_folder(request.inputs);
+  // A pattern such as *.py also matches the file of --problem. Named alone, the file is a kernel like any other.
+  const bool is_one_of_several = request.inputs.size() > 1 && options.problem.has_value();
   for (const fs::path& input : request.inputs) {
+    if (is_one_of_several && is_problem_among_kernels(input, options)) {
+      others.note(input.string() + " is the problem and no kernel; it is left out");
+      continue;
+    }
     const auto known = find_candidates(input, request.input_format, options, sink);
-    if (known && recognised != nullptr)
-      recognised->push_back({input.string(), std::string(known->format->name), known->reason});
+    if (known && recognised != nullptr) {
+      const bool is_stdin = !options.input_name.empty();  // the name of its file is kq's own
+      recognised->push_back({is_stdin ? options.input_name : input.string(), std::string(known->format->name),
+                             is_stdin ? "its text says so" : known->reason});
+    }
     if (!known) others.mistake(known.error().message);
   }
 }

@@ -78,6 +78,26 @@ class WorkingFolder {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
+TEST_F(Inspect, standard_input_is_recognised_by_its_text) {
+  SubmitRequest request = lines({"a"});
+  request.options.input_name = "standard input";
+  const Inspected inspected = inspect(request);
+  ASSERT_EQ(inspected.recognised.size(), 1u);
+  EXPECT_EQ(inspected.recognised[0].input, "standard input");
+  EXPECT_EQ(inspected.recognised[0].reason, "its text says so");
+}
+
+TEST_F(Inspect, the_problem_among_several_paths_is_no_kernel) {
+  SubmitRequest request;
+  request.options.problem = folder_.write("problem.py", kTestProblem);
+  request.inputs = {folder_.write("kernel.py", kTestKernel), *request.options.problem};
+  const Inspected several = inspect(request);
+  EXPECT_THAT(labels(several.source), ElementsAre("kernel"));
+  EXPECT_THAT(several.notes, ElementsAre(HasSubstr("problem.py is the problem and no kernel; it is left out")));
+  request.inputs = {*request.options.problem};
+  EXPECT_THAT(labels(inspect(request).source), ElementsAre("problem"));  // a copy of the reference, on purpose
+}
+
 TEST_F(Inspect, labels_and_run_do_not_depend_on_how_a_path_is_written) {
   const std::filesystem::path sweep = folder_ / "sweep";
   std::filesystem::create_directories(sweep / "gelu");
