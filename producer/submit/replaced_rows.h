@@ -7,6 +7,7 @@
 
 #include "producer/submit/inspect.h"
 #include "producer/submit/outcomes.h"
+#include "producer/submit/submit.h"
 
 namespace kq::producer {
 
@@ -16,5 +17,7 @@ inline constexpr std::size_t kLookedAtJobsMax = 20;
 // Returns one sentence for each row of the run with the label of a job and another problem's name. Returns nothing
 // where the rows cannot be read.
 std::vector<std::string> replaced_rows(const JobSource& source, const ReadRows& read);
+// Does the same for jobs that are all in memory.
+std::vector<std::string> replaced_rows(const Prepared& prepared, const ReadRows& read);
 
 }  // namespace kq::producer

@@ -42,6 +42,13 @@ TEST(replaced_rows, a_label_that_goes_to_another_problem_is_told) {
                           "former one; other files need other labels or another run"));
 }
 
+TEST(replaced_rows, jobs_in_memory_are_looked_at_as_well) {
+  const Prepared prepared{.run = "r", .jobs = {{job("a", "argmax"), {}}, {job("b", "gelu"), {}}}, .mistakes = {}};
+  EXPECT_THAT(
+      replaced_rows(prepared, rows_of({job("a", "gelu"), job("b", "gelu")})),
+      ElementsAre(testing::StartsWith("run r: the row a has a kernel for gelu, which one for argmax replaces")));
+}
+
 TEST(replaced_rows, large_calls_and_unreadable_rows_are_passed_over) {
   const std::vector<Submission> many(kLookedAtJobsMax + 1, job("a", "argmax"));
   EXPECT_THAT(replaced_rows(source_of(many), rows_of({job("a", "gelu")})), IsEmpty());

@@ -40,6 +40,8 @@ ALLOWED = {
         "producer/submit/pack.h",
         "producer/submit/judge_options.h",
         "producer/submit/naming_options.h",
+        "producer/submit/output.h",
+        "producer/submit/replaced_rows.h",
         "producer/submit/submit.h",
     ),
 }

@@ -19,6 +19,7 @@
 #include "producer/client/wait.h"
 #include "producer/submit/judge_options.h"
 #include "producer/submit/naming_options.h"
+#include "producer/submit/output.h"
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
 #include "sys/colour.h"
@@ -64,6 +65,7 @@ struct Options {
   bool json = false;
   bool quiet = false;
   bool force_rerun = false;
+  bool dry_run = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -81,6 +83,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.repeatable_option("--tag", "NAME=VALUE", kq::producer::kTagHelp, options.naming.tags);
   flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
   flags.flag("--force-rerun", "run jobs again that already have a verdict", options.force_rerun);
+  flags.flag("--dry-run", "check and list the kernels, and start, send and evaluate nothing", options.dry_run);
   flags.option("--expect", "FILE", "CSV file of the expected outcomes, with the header job,device,verdict,reason",
                options.expect);
   flags.group("How it is judged");
@@ -148,6 +151,16 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
   if (!options.problem.empty()) request.options.problem = options.problem;
   if (!options.problems.empty()) request.options.problems = options.problems;
   return request;
+}
+
+// Prints what would be evaluated, as kq-submit --dry-run does.
+void show_dry_run(const kq::producer::Prepared& prepared, bool is_json) {
+  const auto print = [](const std::string& text) { std::cout << text; };
+  kq::producer::JobList list(prepared.run, print);
+  for (const kq::producer::PackedJob& job : prepared.jobs)
+    is_json ? list.add(kq::producer::dry_run_json(job)) : print(kq::producer::dry_run_line(job));
+  if (is_json) list.end();
+  std::cout << std::flush;
 }
 
 // One sweep: evaluates the jobs, gathers the rows, prints the report.
@@ -266,6 +279,10 @@ int run(int argc, char** argv) {
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty())
     return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
+  if (options.dry_run) {
+    show_dry_run(prepared, options.json);
+    return static_cast<int>(prepared.mistakes.empty() ? ExitCode::ok : ExitCode::bad_input);
+  }
   if (!options.csv.empty()) {
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
       return report_error(kProgram, place.error());

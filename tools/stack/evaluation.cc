@@ -6,8 +6,10 @@
 #include <set>
 
 #include "core/limits.h"
+#include "producer/client/run_rows.h"
 #include "producer/client/sentences.h"
 #include "producer/client/submitter.h"
+#include "producer/submit/replaced_rows.h"
 #include "sys/clock.h"
 #include "tools/cli/text.h"
 #include "tools/ctl/broker_requests.h"
@@ -78,6 +80,10 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
   });
   producer::Prepared prepared = wanted;
   if (!state_.empty()) put_first(*client, prepared);
+  const producer::ReadRows read = [&](std::vector<std::string> labels, const producer::VisitRow& visit) {
+    return producer::each_row_of(*client, prepared.run, std::move(labels), visit);
+  };
+  for (const std::string& sentence : producer::replaced_rows(prepared, read)) say(sentence);
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
   has_submitted_ = submitted.answered_count() > submitted.count(Acceptance::refused);
   say("run " + submitted.run + ": " + submitted_text(submitted));
