@@ -11,6 +11,7 @@
 #include "net/endpoint.h"
 #include "producer/client/sentences.h"
 #include "store/reader.h"
+#include "sys/nearest.h"
 #include "tools/cli/default_place.h"
 #include "tools/cli/natural_order.h"
 #include "tools/cli/text.h"
@@ -179,8 +180,14 @@ Expected<std::optional<std::string>> readable_file(Source& source, const RunRow&
   return failure(reply.error());
 }
 
-Error no_such_run(const Source& source, const std::string& run) {
+Error no_such_run(Source& source, const std::string& run) {
   std::string text = "there is no run '" + printable(run) + "'" + (source.where.empty() ? "" : " " + source.where);
+  if (const auto known = all_runs(source)) {
+    // With a key the default name of a run has the name of the key before it.
+    const auto longer = std::ranges::find_if(*known, [&](const std::string& one) { return one.ends_with("/" + run); });
+    const auto meant = longer != known->end() ? std::optional(*longer) : sys::nearest(run, *known);
+    if (meant) text += "; did you mean " + printable(*meant) + "?";
+  }
   for (const std::string& folder : idle_state_folders(process_environment)) {
     if (source.where != "in the store " + folder + "/store")
       text += "; another store is read with --store " + producer::shell_quoted(folder);

@@ -68,7 +68,7 @@ void add_flags(Flags& flags, SourceOptions& options);
 
 // Returns the error for a run without rows. The text says where the run was looked for, and names the stores in the
 // state folders of this user that were not read.
-Error no_such_run(const Source& source, const std::string& run);
+Error no_such_run(Source& source, const std::string& run);
 
 // Returns the error for a label that a run does not have: no_such_run() where the run has no rows, else a text that
 // names the label of the run that was probably meant, such as `gelu/anna` for `anna`.

@@ -47,6 +47,14 @@ class FakeSource final : public Source {
     return reply;
   }
 
+  Expected<RunsReply> runs_page(const RunsQuery&) override {
+    RunsReply reply;
+    for (const std::string& run : runs) reply.runs.push_back({.run = run, .submitter = {}});
+    return reply;
+  }
+
+  std::vector<std::string> runs;
+
  private:
   std::vector<RunRow> rows_;
 };
@@ -63,7 +71,11 @@ class EndlessSource final : public Source {
 TEST(Source, an_unknown_run_or_label_is_told_with_its_place_and_what_was_meant) {
   FakeSource source(2);
   source.where = "in the store /s";
+  source.runs = {"r1", "alice/nightly"};
   EXPECT_TRUE(no_such_run(source, "r2").message.starts_with("there is no run 'r2' in the store /s"));
+  EXPECT_THAT(no_such_run(source, "nightly").message, testing::HasSubstr("did you mean alice/nightly?"));
+  EXPECT_THAT(no_such_run(source, "r1x").message, testing::HasSubstr("did you mean r1?"));
+  EXPECT_EQ(no_such_run(source, "other").message.find("did you mean"), std::string::npos);
   EXPECT_TRUE(no_such_job(source, "r2", "0001").message.starts_with("there is no run 'r2' in the store /s"));
   EXPECT_EQ(no_such_job(source, "r1", "0001").message,
             "run 'r1' has no job '0001'; did you mean p/0001?; kq results r1 lists its jobs");

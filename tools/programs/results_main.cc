@@ -19,6 +19,7 @@
 #include "tools/cli/flags.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
+#include "tools/exporters/exporter.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
 #include "tools/views/results_view.h"
@@ -40,7 +41,7 @@ struct Options {
   std::optional<double> timeout_s;
   bool wait = false;
   bool failed = false;
-  bool json = false;
+  std::string format = "table";
   bool cases = false;
   bool side_by_side = false;
   bool kernels = false;
@@ -49,6 +50,7 @@ struct Options {
   std::vector<std::string> labels;
   bool source_text = false;
 
+  bool is_json() const { return format == "json"; }
   bool is_wanted(const kq::Submission& submission) const {
     return labels.empty() || std::ranges::count(labels, submission.label) > 0;
   }
@@ -71,7 +73,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              options.side_by_side);
   flags.flag("--kernels", "print a row for each kernel that the GPU ran for a job", options.kernels);
   flags.flag("--source", "print only the sources of the job with the one LABEL", options.source_text);
-  flags.json("print one JSON object with all columns of the rows", options.json);
+  flags.format("format of the output: json is one object, and csv has the lines of kq-dump (default: table)",
+               options.format, {"table", "csv", "json"});
   flags.group("Waiting");
   flags.flag("--wait", "wait until every job is finished", options.wait);
   flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
@@ -146,18 +149,48 @@ int report_missing(kq::tools::Source& source, const std::string& run, const std:
   return code;
 }
 
+// Returns the error of options that exclude each other, or nothing.
+std::optional<Error> conflict_in(const Options& options) {
+  const auto bad = [](const char* text) { return Error{ErrorKind::bad_input, text}; };
+  if (options.source_text && options.labels.size() != 1) return bad("--source goes with the run and one label of it");
+  if (options.wait && !options.source.store.empty())
+    return bad("--wait and --store exclude each other: --wait needs a running broker, --store reads without one");
+  if (options.side_by_side && (options.is_json() || options.cases || options.failed))
+    return bad("--side-by-side goes without --json, --cases and --failed");
+  if (options.format == "csv" && (options.side_by_side || options.cases || options.kernels))
+    return bad(
+        "--csv goes without --cases, --kernels and --side-by-side; kq dump --level case writes a row for each "
+        "workload");
+  return std::nullopt;
+}
+
+// Prints the rows with all columns, as kq-dump does, and returns the exit code.
+int print_csv(kq::tools::Source& source, const Options& options) {
+  const auto columns = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
+  auto csv = kq::tools::open_csv({.out = "-"}, *columns);
+  if (!csv) return report_error(kProgram, csv.error());
+  kq::tools::ResultsView view({.only_failed = options.failed}, options.run);  // for the exit code
+  std::set<std::string> missing(options.labels.begin(), options.labels.end());
+  const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
+    if (!options.is_wanted(row.entry.submission)) return Expected<void>();
+    missing.erase(row.entry.submission.label);
+    (void)view.add(row);
+    const bool has_passed = row.result && name_of(row.result->verdict) == kq::VerdictName::passed;
+    return options.failed && has_passed ? Expected<void>() : (*csv)->add(row);
+  });
+  if (!visited) return report_error(kProgram, visited.error());
+  if (view.row_count() == 0 && options.labels.empty())
+    return report_error(kProgram, kq::tools::no_such_run(source, options.run));
+  if (const auto written = (*csv)->finish(); !written) return report_error(kProgram, written.error());
+  if (!missing.empty()) return report_missing(source, options.run, missing);
+  const ExitCode code = view.exit_code();
+  return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
+}
+
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
-  if (options.source_text && options.labels.size() != 1)
-    return report_error(kProgram, {ErrorKind::bad_input, "--source goes with the run and one label of it"});
-  if (options.wait && !options.source.store.empty()) {
-    return report_error(
-        kProgram, {ErrorKind::bad_input,
-                   "--wait and --store exclude each other: --wait needs a running broker, --store reads without one"});
-  }
-  if (options.side_by_side && (options.json || options.cases || options.failed))
-    return report_error(kProgram, {ErrorKind::bad_input, "--side-by-side goes without --json, --cases and --failed"});
+  if (const auto error = conflict_in(options)) return report_error(kProgram, *error);
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
         options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
@@ -172,9 +205,10 @@ int run(int argc, char** argv) {
   if (options.wait && opened->client != nullptr) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
+  if (options.format == "csv") return print_csv(*opened->source, options);
 
   kq::tools::SideBySide side_by_side;
-  kq::tools::ResultsView view({.json = options.json,
+  kq::tools::ResultsView view({.json = options.is_json(),
                                .only_failed = options.failed,
                                .kernels = options.kernels,
                                .cases = options.cases,
@@ -205,7 +239,7 @@ int run(int argc, char** argv) {
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
   if (!missing.empty()) return report_missing(*opened->source, options.run, missing);
-  if (code == ExitCode::job_failed && !options.json && ::isatty(STDOUT_FILENO) == 1) {
+  if (code == ExitCode::job_failed && !options.is_json() && ::isatty(STDOUT_FILENO) == 1) {
     const std::string run = kq::producer::shell_quoted(options.run);
     std::cerr << kProgram << ": "
               << (options.failed ? "kq show " + run + " LABEL shows a job with its log and sources\n"
