@@ -47,6 +47,15 @@ def test_a_cu_file_includes_its_contract() -> None:
     assert (one.problem.name, one.problem.file) == ("relu", "relu.py")
 
 
+def test_a_path_gives_a_label_and_a_text_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "fast.py"
+    path.write_text("class ModelNew: ...\n")
+    problem = kq.Problem.of("# p", "p")
+    assert kq.Submission.of(path, problem=problem).label == "fast"
+    with pytest.raises(kq.BadInput, match="label is missing: the name of the row in its run"):
+        kq.Submission.of("class ModelNew: ...\n", problem=problem)
+
+
 def test_a_cu_file_that_is_an_extension_of_torch_has_an_entry_that_builds_it(tmp_path: Path) -> None:
     relu = SWEEP / "problems/relu.py"
     text = "#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"

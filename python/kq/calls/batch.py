@@ -291,4 +291,4 @@ def _answer_timeout_s(now_s: float, end_s: float) -> float:
 
 
 def _timeout_text(job: PendingJob, timeout: float | None) -> str:
-    return f"{job.label}: not finished within {timeout:g} s; the job goes on ({status_text(job.status)})"
+    return f"{job.label}: not finished within {round(timeout or 0, 1):g} s; the job goes on ({status_text(job.status)})"

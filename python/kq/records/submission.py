@@ -302,8 +302,8 @@ class Submission:
         cls,
         source: str | Path | Sequence[SourceFile],
         *,
-        label: str,
         problem: Problem | str | Path,
+        label: str | None = None,
         backend: Backend | str | None = None,
         contract: Mapping[str, Any] | str | None = None,
         **fields: Unpack[SubmissionFields],
@@ -311,8 +311,9 @@ class Submission:
         """Makes a submission of a source: its text, the Path of its file, or its files with the entry first.
 
         A CUDA source needs an IOContract, given as `contract` or as the file X.json beside X.cu. A Python source may
-        have one, which names the function to call. `problem` is a Problem or the path of its file. Without a `backend`
-        the backend is recognised from the source, as kq-submit does.
+        have one, which names the function to call. `problem` is a Problem or the path of its file. Without a `label`
+        that of a Path is the name of its file without the ending. Without a `backend` the backend is recognised from
+        the source, as kq-submit does.
         """
         for name in fields.keys() - OTHER_FIELDS.keys():
             said = (
@@ -326,6 +327,10 @@ class Submission:
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
+        if label is None:
+            if not isinstance(source, Path):
+                raise BadInput("label is missing: the name of the row in its run; only a Path has one of its own")
+            label = source.stem
         others = cast(dict[str, Any], fields)
         labels = others.get("labels")
         # The labels may be given in any order, as in kq-submit; other types are left to validation.
