@@ -55,6 +55,10 @@ class Everyday(kq.EndToEndTest):
             words = " ".join(map(str, ["kq sweep", jobs, "--device cpu --timeout 0.1", *more]))
             self.assertIn(f"not finished; to go on: {words}; to cancel the rest: ", done.stderr)
             self.assertIn(" ".join(["to cancel the rest: kq ctl cancel --run rest", *cancel]) + "\n", done.stderr)
+            explained = self.kq("ctl", "why", "--run", "rest", *cancel).stdout
+            self.assertIn("waits for a worker: none is connected", explained)
+            queued = self.kq("ctl", "jobs", "--json", *("--store" if word == "--state" else word for word in cancel))
+            self.assertEqual(len(json.loads(queued.stdout)["jobs"]), 3)
             cancelled = self.kq("ctl", "cancel", "--run", "rest", *cancel)
             self.assertEqual(cancelled.stdout, "cancelled 3 jobs\n")
             self.assertIn("no broker runs; started one in", cancelled.stderr)
@@ -99,6 +103,36 @@ class Everyday(kq.EndToEndTest):
         self.kq("show", "r1", "relu/a", "-o", self.folder / "again")
         again = self.kq("sweep", self.folder / "again", "--force-rerun", "--device", "cpu")
         self.assertIn("accepted 1, reused 0", again.stderr)
+        self.assertIn("did you mean r1?", self.kq("results", "r1x", code=5).stderr)
+
+    def test_rows_are_written_as_csv_and_by_the_ending_of_a_file(self) -> None:
+        jobs = kq.write_sweep(self.folder / "r1", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
+        self.kq("sweep", jobs, "--device", "cpu", code=1)
+        rows = kq.rows_of(self.kq("results", "r1", "--csv", code=1).stdout)
+        self.assertEqual([row["label"] for row in rows], ["relu/a", "relu/b"])
+        self.assertEqual(rows, kq.rows_of(self.kq("dump", "r1").stdout))
+        (failed,) = kq.rows_of(self.kq("results", "r1", "--csv", "--failed", code=1).stdout)
+        self.assertEqual(failed["verdict"], "wrong_answer")
+        lines = self.folder / "r1.jsonl"
+        self.kq("dump", "r1", "-o", lines)
+        self.assertEqual([json.loads(line)["label"] for line in lines.read_text().splitlines()], ["relu/a", "relu/b"])
+        refused = self.kq("dump", "r1", "-o", self.folder / "r1.parquet", code=2)
+        self.assertIn("python -m kq export -o FILE.parquet", refused.stderr)
+        self.assertFalse((self.folder / "r1.parquet").exists())
+
+    def test_a_sweep_says_what_it_would_do_and_which_row_it_replaces(self) -> None:
+        problem, other, kernel = (self.folder / name for name in ("relu.py", "other.py", "k.py"))
+        problem.write_text(kq.RELU)
+        other.write_text(f"# other\n{kq.RELU}")
+        kernel.write_text(kq.RIGHT)
+        words = ("sweep", kernel, problem, "--problem", problem, "--run", "r", "--device", "cpu")
+        listed = self.kq(*words, "--dry-run")
+        self.assertEqual([line.split("\t")[:3] for line in listed.stdout.splitlines()], [["k", "torch", "cpu"]])
+        self.assertIn("relu.py is the problem and no kernel; it is left out", listed.stderr)
+        self.assertFalse(self.state.exists(), "a broker was started")
+        self.kq(*words)
+        again = self.kq("sweep", kernel, "--problem", other, "--run", "r", "--device", "cpu")
+        self.assertIn("the row k has a kernel for relu, which one for other replaces", again.stderr)
 
     def test_folders_are_searched_to_the_bottom_and_patterns_give_the_same_labels(self) -> None:
         problem = self.folder / "relu.py"
