@@ -68,7 +68,8 @@ std::string time_text(double ns) {
 std::string speedup_text(double speedup) {
   if (!(speedup > 0)) return "-";
   char buffer[40];
-  std::snprintf(buffer, sizeof buffer, speedup < 100 ? "%.2fx" : "%.0fx", speedup);
+  // Two digits behind the point would show a kernel that is 1,000 times slower as 0.00x.
+  std::snprintf(buffer, sizeof buffer, speedup < 0.01 ? "%.2gx" : speedup < 100 ? "%.2fx" : "%.0fx", speedup);
   return buffer;
 }
 

@@ -70,6 +70,7 @@ TEST(row_text, times_have_three_digits_and_a_unit) {
 TEST(row_text, speedups) {
   EXPECT_EQ(speedup_text(1.7349), "1.73x");
   EXPECT_EQ(speedup_text(1234.5), "1234x");
+  EXPECT_EQ(speedup_text(0.000771), "0.00077x");
   EXPECT_EQ(speedup_text(0), "-");
 }
 

@@ -14,7 +14,7 @@ from kq.errors import BadInput, BadSource
 from kq.records.arguments import SubmissionFields
 from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
-from kq.records.jobs import REPR_TEXT_MAX, RunRow
+from kq.records.jobs import REPR_TEXT_MAX, RunRow, speedup_text
 from kq.records.limits import NAME_BYTES_MAX
 from kq.records.submission import Backend, Problem, SourceFile, Submission, source_error
 from kq.records.text_safety import one_line
@@ -53,7 +53,7 @@ class Evaluation:
     def __repr__(self) -> str:
         """One line: the names, the verdict, and the speedup or what went wrong. `row` has everything."""
         ended = self.verdict.name.value if self.verdict else "no verdict"
-        told = f"{self.speedup:.2f}x" if self.speedup is not None else self.bad_source or self.failure
+        told = speedup_text(self.speedup) if self.speedup is not None else self.bad_source or self.failure
         if self.verdict is not None and self.verdict.evidence is not None and not told:
             told = self.verdict.evidence.message
         told = one_line(told, REPR_TEXT_MAX)

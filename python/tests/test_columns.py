@@ -112,6 +112,8 @@ def test_a_row_prints_as_one_line_and_rows_as_a_table() -> None:
     assert str(Rows([queued] * (PRINTED_MAX + 3))).endswith("\nand 3 more") and repr(Rows()) == "no rows"
     best = kq.LeaderboardRow("relu", device_model="GPU", label="a", speedup=1.5)
     assert repr(best) == "<LeaderboardRow 'relu' on 'GPU': 'a', 1.50x>"
+    slow = kq.LeaderboardRow("relu", device_model="GPU", label="a", speedup=0.000771)
+    assert repr(slow) == "<LeaderboardRow 'relu' on 'GPU': 'a', 0.00077x>"
 
 
 def test_notebooks_show_tables() -> None:

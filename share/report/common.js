@@ -71,7 +71,8 @@ const kq = (() => {
     return us < 999.5 ? three(us, "us") : us < 999.5e3 ? three(us / 1e3, "ms") : three(us / 1e6, "s");
   }
   function speedup(value) {
-    return value > 0 ? (value < 100 ? value.toFixed(2) : value.toFixed(0)) + "x" : "-";
+    if (!(value > 0)) return "-";
+    return (value < 0.01 ? value.toPrecision(2) : value < 100 ? value.toFixed(2) : value.toFixed(0)) + "x";
   }
 
   // ---- theme ------------------------------------------------------------------------------------------------------

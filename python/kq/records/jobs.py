@@ -15,6 +15,11 @@ from kq.records.text_safety import one_line
 from kq.records.verdict import Verdict
 
 
+def speedup_text(speedup: float) -> str:
+    """Returns a speedup such as "1.50x", or "0.00077x" for one that two places behind the point would show as 0."""
+    return f"{speedup:.2g}x" if 0 < speedup < 0.01 else f"{speedup:.2f}x"
+
+
 class JobState(TextEnum):
     """The state of a job in the broker's queue."""
 
@@ -315,7 +320,7 @@ class RunRow:
         if self.verdict is not None:
             ended = self.verdict.name.value
             if self.verdict.measurement is not None and self.verdict.measurement.speedup:
-                told = f"{self.verdict.measurement.speedup:.2f}x"
+                told = speedup_text(self.verdict.measurement.speedup)
             elif self.verdict.evidence is not None:
                 told = self.verdict.evidence.message
         told = one_line(told, REPR_TEXT_MAX)
@@ -371,4 +376,6 @@ class LeaderboardRow:
 
     def __repr__(self) -> str:
         """One line: the problem, the device, the kernel and its speedup. The fields have everything."""
-        return f"<LeaderboardRow {self.problem!r} on {self.device_model!r}: {self.label!r}, {self.speedup:.2f}x>"
+        return (
+            f"<LeaderboardRow {self.problem!r} on {self.device_model!r}: {self.label!r}, {speedup_text(self.speedup)}>"
+        )

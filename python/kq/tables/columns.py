@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, KernelsRan, Profile, Result, RunRow
+from kq.records.jobs import (
+    Conditions,
+    DeviceKind,
+    Extensions,
+    GpuProcess,
+    KernelsRan,
+    Profile,
+    Result,
+    RunRow,
+    speedup_text,
+)
 from kq.records.submission import Backend, Workload
 from kq.records.verdict import (
     Correctness,
@@ -205,7 +215,7 @@ class Row:
 
     def __repr__(self) -> str:
         """One line: the names, the verdict, and the speedup. dataclasses.asdict() gives every column."""
-        told = "" if self.speedup is None else f", {self.speedup:.2f}x"
+        told = "" if self.speedup is None else f", {speedup_text(self.speedup)}"
         return f"<Row {self.label!r} of run {self.run!r}, job {self.job_id}: {self.verdict or self.state}{told}>"
 
     @classmethod

@@ -8,7 +8,7 @@ from html import escape
 from typing import TypeVar
 
 from kq.evaluation import Evaluation
-from kq.records.jobs import LeaderboardRow, RunRow
+from kq.records.jobs import LeaderboardRow, RunRow, speedup_text
 from kq.records.text_safety import visible
 from kq.tables.columns import Row
 from kq.tables.text_table import text_table
@@ -77,9 +77,9 @@ def noise_text(figure: float, noise: float) -> str:
     return f" ±{percent:.1f}%" if percent < 1 else f" ±{percent:.0f}%"
 
 
-def speedup_text(speedup: float | None) -> str:
+def shown_speedup(speedup: float | None) -> str:
     """Returns a speedup such as "1.50x"; returns an empty text for 0 and None."""
-    return f"{speedup:.2f}x" if speedup else ""
+    return speedup_text(speedup) if speedup else ""
 
 
 def html_table(rows: Sequence[T], cells: Mapping[str, Callable[[T], str]]) -> str:
@@ -127,7 +127,7 @@ def _speedup(row: RunRow) -> str:
     measured = row.verdict.measurement if row.verdict else None
     if not measured:
         return ""
-    return speedup_text(measured.speedup) + noise_text(measured.speedup, measured.speedup_noise)
+    return shown_speedup(measured.speedup) + noise_text(measured.speedup, measured.speedup_noise)
 
 
 def _message(row: RunRow | None) -> str:
@@ -162,7 +162,7 @@ BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
         ("~" if row.is_noisy else "") + time_text(row.median_ns) + noise_text(row.median_ns, row.noise_ns)
     ),
     "reference": lambda row: time_text(row.reference_ns) + noise_text(row.reference_ns, row.reference_noise_ns),
-    "speedup": lambda row: speedup_text(row.speedup) + noise_text(row.speedup, row.speedup_noise),
+    "speedup": lambda row: shown_speedup(row.speedup) + noise_text(row.speedup, row.speedup_noise),
     "baseline": lambda row: row.baseline.value,
     "jobs": lambda row: str(len(row.runs)) if row.runs else "",
     "samples": lambda row: str(row.sample_count) if row.sample_count else "",
