@@ -229,10 +229,10 @@ TEST_F(WaitFor, progress_says_what_is_not_served) {
   Tally last;
   options_.progress = [&](const Tally& tally) { last = tally; };
   options_.timeout_ms = 100;
-  ASSERT_TRUE(wait({{1, DeviceWish::cuda, ""},
-                    {2, DeviceWish::any, "NVIDIA H200"},
-                    {3, DeviceWish::any, ""},
-                    {4, DeviceWish::cpu, ""}}));
+  ASSERT_TRUE(wait({{1, {DeviceWish::cuda, ""}},
+                    {2, {DeviceWish::any, "NVIDIA H200"}},
+                    {3, {DeviceWish::any, ""}},
+                    {4, {DeviceWish::cpu, ""}}}));
   EXPECT_THAT(last.unserved, ElementsAre(Pair("a NVIDIA H200", 1), Pair("a cuda device", 1), Pair("any device", 1)));
   EXPECT_EQ(last.queued, 4u);
 }

@@ -66,6 +66,6 @@ Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options,
 // of a row.
 using AppendLine = std::function<void(std::span<const Cell> cells, std::string& line)>;
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
-                                             std::string header, AppendLine append);
+                                             const std::string& header, AppendLine append);
 
 }  // namespace kq::tools

@@ -83,7 +83,7 @@ Error unknown_format(const std::string& name) {
 }
 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
-                                             std::string header, AppendLine append) {
+                                             const std::string& header, AppendLine append) {
   Expected<OutputFile> file = OutputFile::open(options.out);
   if (!file) return failure(file.error());
   auto lines = std::make_unique<Lines>(std::move(*file), selection, std::move(append));
