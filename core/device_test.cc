@@ -35,5 +35,15 @@ TEST(Device, serves_the_wishes_of_this_table) {
   }
 }
 
+TEST(Device, serves_jobs_that_need_no_more_devices_than_the_lane_has) {
+  DeviceInfo pair = device(DeviceKind::cuda, "NVIDIA H200");
+  EXPECT_FALSE(serves(pair, {.device_count = 2}));
+  pair.device_count = 2;
+  EXPECT_TRUE(serves(pair, {.device_count = 2}));
+  EXPECT_TRUE(serves(pair, {}));
+  EXPECT_FALSE(serves(pair, {.device_count = 3}));
+  EXPECT_FALSE(serves(pair, {.wish = DeviceWish::cpu, .device_count = 2}));
+}
+
 }  // namespace
 }  // namespace kq

@@ -43,6 +43,7 @@ inline constexpr std::size_t kLogBytesMax = 64u << 10;    // the output of one c
 inline constexpr std::size_t kMessageTextMax = 4u << 10;  // the message in the evidence of a verdict
 inline constexpr std::uint32_t kTrialsMax = 1000;         // trials of each kind in one job
 inline constexpr std::size_t kWorkloadsMax = 128;         // workloads of one problem, and selections among them
+inline constexpr std::uint32_t kDeviceCountMax = 16;      // GPUs of one lane, and of one job
 inline constexpr std::uint32_t kAttemptsMax = 3;          // failed attempts after which a job ends as `abandoned`
 inline constexpr double kTruthFactorMax = 1000;           // the largest truth_rms and truth_max of a submission
 

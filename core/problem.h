@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +81,10 @@ struct Problem {
   std::optional<double> atol;
   // The workloads that a job runs: those that any of these selects. Only a job that runs all is listed on a board.
   std::vector<Workload> workloads{Workload{}};
+  // The number of GPUs that a job of the problem needs at once, all in one lane of a worker. A problem's own program
+  // (Backend::eval_program) gets so many; the judge measures on the first alone. A part of the key where it is not the
+  // default.
+  std::uint32_t device_count = 1;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -109,6 +114,7 @@ void fields(V& v, Problem& x) {
   v("rtol", x.rtol);
   v("atol", x.atol);
   v("workloads", x.workloads);
+  v("device_count", x.device_count);
 }
 
 }  // namespace kq

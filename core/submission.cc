@@ -101,6 +101,7 @@ Hash submission_key(const Submission& submission) {
   if (submission.trials.streams != Streams::reject) put(text, "streams", to_string(submission.trials.streams));
   if (submission.trials.graphs != Graphs::reject) put(text, "graphs", to_string(submission.trials.graphs));
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
+  if (submission.problem.device_count != 1) put(text, "device_count", std::to_string(submission.problem.device_count));
   if (const TruthRule& truth = submission.truth; truth != TruthRule{}) {
     put(text, "truth", truth.is_used ? "yes" : "no");
     put(text, "truth_rms", shortest(truth.rms));
@@ -167,6 +168,10 @@ Expected<void> validate(const Submission& submission) {
     return refuse("a job selects 1 to " + std::to_string(kWorkloadsMax) + " workloads");
   for (const Workload& workload : submission.problem.workloads) {
     if (const auto wrong = name_error(workload.name)) return refuse("the workload's name " + *wrong);
+  }
+  const std::uint32_t devices = submission.problem.device_count;
+  if (devices < 1 || devices > kDeviceCountMax) {
+    return refuse("a job uses 1 to " + std::to_string(kDeviceCountMax) + " devices, not " + std::to_string(devices));
   }
   const Trials& trials = submission.trials;
   if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax ||

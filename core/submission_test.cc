@@ -52,6 +52,8 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
       [](Submission& s) { std::swap(s.problem.rtol, s.problem.atol); },
       [](Submission& s) { s.problem.workloads[0].name = "small"; },
       [](Submission& s) { s.problem.workloads.push_back({"small"}); },
+      [](Submission& s) { s.problem.device_count = 4; },
+      [](Submission& s) { s.problem.device_count = 1; },
       [](Submission& s) { s.device = DeviceWish::any; },
       [](Submission& s) { s.gpu_model = "NVIDIA H100"; },
       [](Submission& s) { s.gpu_model.clear(); },
@@ -181,6 +183,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   submission.trials.streams = Streams::reject;
   submission.trials.graphs = Graphs::reject;
   submission.truth = {};
+  submission.problem.device_count = 1;
   EXPECT_EQ(to_hex(submission_key(submission)), "5e9689d2d91ddc7832c00f6b2b5ea44f129b684667c2e863a62010ae923c6737")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
 }
@@ -297,6 +300,8 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
       {[](Submission& s) { s.problem.workloads[0].name = std::string(201, 'x'); },
        "relu/fast_triton: the workload's name is 201 bytes long, the limit is 200"},
       {[](Submission& s) { s.problem.workloads.resize(129); }, "relu/fast_triton: a job selects 1 to 128 workloads"},
+      {[](Submission& s) { s.problem.device_count = 0; }, "relu/fast_triton: a job uses 1 to 16 devices, not 0"},
+      {[](Submission& s) { s.problem.device_count = 17; }, "relu/fast_triton: a job uses 1 to 16 devices, not 17"},
       {[](Submission& s) { s.trials.correctness = 0; }, trials},
       {[](Submission& s) { s.trials.correctness = kTrialsMax + 1; }, trials},
       {[](Submission& s) { s.trials.warmup = kTrialsMax + 1; }, trials},

@@ -27,6 +27,9 @@ std::optional<std::string> validation_error(const Hello& hello, const State& sta
   }
   for (const DeviceInfo& device : hello.devices) {
     if (const auto wrong = name_error(device.model)) return "a device's model " + *wrong;
+    if (device.device_count < 1 || device.device_count > kDeviceCountMax)
+      return "a lane of " + std::to_string(device.device_count) + " devices, it has 1 to " +
+             std::to_string(kDeviceCountMax);
     for (const std::string* name : {&device.uuid, &device.arch}) {
       if (const auto wrong = name_error(*name); wrong && !name->empty())
         return "a device's UUID or architecture " + *wrong;

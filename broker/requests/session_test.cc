@@ -45,6 +45,9 @@ TEST_F(SessionsTest, a_hello_has_limits) {
   Hello odd = hello();
   odd.devices[0].model = "EP\nYC";
   EXPECT_EQ(refusal_of(odd), "a device's model holds a control character at byte 2");
+  Hello empty = hello();
+  empty.devices[0].device_count = 0;
+  EXPECT_EQ(refusal_of(empty), "a lane of 0 devices, it has 1 to 16");
   Hello endless = hello();
   endless.devices[0].uuid.assign(kNameBytesMax + 1, 'x');
   EXPECT_EQ(refusal_of(endless), "a device's UUID or architecture is 201 bytes long, the limit is 200");

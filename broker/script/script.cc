@@ -45,6 +45,7 @@ Submission submission_in(const std::string& job, const Command& command) {
   submission.problem.hash = sha256(submission.problem.name);
   submission.problem.precision =
       parse_enum<Precision>(command.text("precision", "as_given")).value_or(Precision::as_given);
+  submission.problem.device_count = static_cast<std::uint32_t>(command.number("device_count", 1));
   submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
   submission.gpu_model = command.text("gpu_model");
   submission.salt = command.text("salt");
@@ -76,7 +77,7 @@ SubmitBatch batch_in(const Command& command) {
 }
 
 // Examples: "cpu", "H200", "H200:80" with the size of its memory, "B200:80:sm_100" with an architecture (default
-// sm_90).
+// sm_90), "H200:80:sm_90:2" for a lane of two.
 DeviceInfo device_in(const std::string& text) {
   const auto parts = split(text, ':');
   const bool is_cpu = parts.at(0) == "cpu";
@@ -85,6 +86,7 @@ DeviceInfo device_in(const std::string& text) {
   device.model = parts[0];
   device.arch = is_cpu ? "" : parts.size() > 2 ? parts[2] : "sm_90";
   device.memory_bytes = parts.size() > 1 ? number_in(parts[1], 0) : 80;
+  device.device_count = parts.size() > 3 ? static_cast<std::uint32_t>(number_in(parts[3], 0)) : 1;
   return device;
 }
 

@@ -46,6 +46,7 @@ std::string shown(const Requirements& needs) {
   if (needs.memory_above_bytes > 0) text += " above " + std::to_string(needs.memory_above_bytes);
   if (needs.backend != Backend::torch) text += " " + std::string(to_string(needs.backend));
   for (const std::string& label : needs.labels) text += " +" + label;
+  if (needs.device_count > 1) text += " x" + std::to_string(needs.device_count);
   return text;
 }
 

@@ -37,7 +37,8 @@ inline Submission submission() {
                       .precision = Precision::bf16,
                       .rtol = 0.01,
                       .atol = 0.001,
-                      .workloads = {{"large"}}},
+                      .workloads = {{"large"}},
+                      .device_count = 2},
           .device = DeviceWish::cuda,
           .gpu_model = "NVIDIA H200",
           .trials = {.correctness = 7,
@@ -62,7 +63,8 @@ inline DeviceInfo device() {
           .model = "NVIDIA H200",
           .uuid = "GPU-0123",
           .arch = "sm_90",
-          .memory_bytes = 150'754'820'096};
+          .memory_bytes = 150'754'820'096,
+          .device_count = 8};
 }
 
 inline Requirements requirements() {
@@ -70,7 +72,8 @@ inline Requirements requirements() {
           .gpu_model = "NVIDIA H200",
           .memory_above_bytes = 85'899'345'920,
           .backend = Backend::triton,
-          .labels = {"nvlink", "rack-7"}};
+          .labels = {"nvlink", "rack-7"},
+          .device_count = 2};
 }
 
 inline Measurement measurement() {

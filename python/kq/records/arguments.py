@@ -27,6 +27,7 @@ class ProblemFields(TypedDict, total=False):
     rtol: float | None
     atol: float | None
     workloads: list[Workload]
+    device_count: int
 
 
 class SubmissionFields(TypedDict, total=False):

@@ -44,6 +44,7 @@ class DeviceInfo:
     uuid: str = ""
     arch: str = ""
     memory_bytes: int = 0
+    device_count: int = 1  # the number of GPUs of a lane; the other fields describe its first GPU
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,7 @@ class Requirements:
     memory_above_bytes: int = 0
     backend: Backend = Backend.TORCH
     labels: list[str] = field(default_factory=list)
+    device_count: int = 1
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,7 @@ class Problem:
     atol: float | None = None  # None: the default of the output's dtype
     # The workloads that a job runs: those that any of these selects. Only a job that runs all is on a board.
     workloads: list[Workload] = field(default_factory=lambda: [Workload()])
+    device_count: int = 1  # GPUs that a problem's own program needs at once
     content: bytes | None = field(default=None, repr=False, compare=False, metadata=LOCAL)
 
     def __post_init__(self) -> None:
@@ -320,7 +321,7 @@ class Submission:
                 "gpu_model takes the model's whole name as its worker reports it, such as 'NVIDIA H200'"
                 if name == "gpu"
                 else f"{name} is a field of the problem: Problem.read(path, {name}=...)"
-                if name in ("rtol", "atol", "precision", "workloads")
+                if name in ("rtol", "atol", "precision", "workloads", "device_count")
                 else f"known fields are {', '.join(OTHER_FIELDS)}"
             )
             raise BadInput(f"there is no field {name!r}; {said}")

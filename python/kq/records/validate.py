@@ -11,6 +11,7 @@ from numbers import Real
 from kq.errors import BadInput
 from kq.records.field_types import field_type_error
 from kq.records.limits import (
+    DEVICE_COUNT_MAX,
     FILES_PER_SUBMISSION_MAX,
     LABELS_MAX,
     NAME_BYTES_MAX,
@@ -82,6 +83,8 @@ def _submission_error(submission: Submission) -> str | None:
     for workload in problem.workloads:
         if wrong := name_error(workload.name):
             return f"the workload's name {wrong}"
+    if not 1 <= problem.device_count <= DEVICE_COUNT_MAX:
+        return f"a job uses 1 to {DEVICE_COUNT_MAX} devices, not {problem.device_count}"
     trials = submission.trials
     right = (
         1 <= trials.correctness <= TRIALS_MAX and 0 <= trials.warmup <= TRIALS_MAX and 0 <= trials.timed <= TRIALS_MAX
