@@ -3,8 +3,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/base/check.h"
 #include "gpu_worker/machine/visible_gpus.h"
@@ -22,10 +25,21 @@ constexpr std::int64_t kStartLimitMs = 180'000;
 constexpr std::int64_t kForkLimitMs = 30'000;
 
 // The zygote inherits these variables only, because a child can read the environment that its zygote was started with
-// in /proc/self/environ.
+// in /proc/self/environ. The settings of NCCL, and of the libraries that replace it, say what works on this machine.
 const std::vector<std::string> kInherited{
     "PATH",       "HOME",       "LANG",    "LC_ALL",    "TMPDIR",   "LD_LIBRARY_PATH",
     "PYTHONPATH", "PYTHONHOME", "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
+constexpr std::array kInheritedPrefixes{"NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_"};
+
+std::vector<std::string> inherited_names() {
+  std::vector<std::string> names = kInherited;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto is_prefix = [&](std::string_view prefix) { return text.starts_with(prefix); };
+    if (std::ranges::any_of(kInheritedPrefixes, is_prefix)) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
 
 json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
   return {{"id", id},
@@ -40,6 +54,8 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"arch", order.arch},
           {"shared", order.shared},
           {"profiler", order.profiler},
+          {"gpus", order.gpus},
+          {"device_count", order.device_count},
           {"host_bytes", order.host_bytes},
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},
@@ -65,7 +81,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
                        {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // for harness/children/preforked.py
                        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // for harness/zygote/huge_pages.py
-       .inherited = kInherited,
+       .inherited = inherited_names(),
        .socket = pair.second.get(),
        .ignores_drain_signals = true});
   if (!pid) return failure(pid.error());

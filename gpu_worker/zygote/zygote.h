@@ -16,7 +16,8 @@
 //     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile" | "eval_program",
 //      "device": "cpu" | "cuda", "backend": "torch", "dir": DIR, "uid": 61000, "entry": "add.py",
 //      "problem": "relu.py", "precision": "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH,
-//      "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false, "compiler": false}
+//      "gpus": "GPU-1,GPU-2", "device_count": 2, "host_bytes": N, "scratch_bytes": N, "window_bytes": N,
+//      "audit": false, "compiler": false}
 //     with descriptors: the log pipe; for the roles ready, ready_build, profile and eval_program the channel
 //     socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its assignment
 //     through its channel (harness/children/preforked.py, build.py).
@@ -59,8 +60,10 @@ struct ChildOrder {
   std::string entry;    // a file name in src/, for builds
   std::string problem;  // a file name in src/
   Precision precision = Precision::as_given;
-  std::string arch;         // of device code, for builds
-  std::string shared = {};  // a directory that a build may read besides its own; empty: none
+  std::string arch;                // of device code, for builds
+  std::string shared = {};         // a directory that a build may read besides its own; empty: none
+  std::string gpus = {};           // UUIDs of the GPUs that the child sees, joined by commas; empty: the zygote's own
+  std::uint32_t device_count = 1;  // devices of the child; more than 1 only of an eval child
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // the largest window, which does not count as the child's memory

@@ -67,6 +67,7 @@ struct kq_sandbox_options {
   std::uint32_t wanted;  // layers as bits
   std::uint64_t host_bytes;
   const char* view;
+  std::uint32_t device_count;
 };
 KQ_RUNTIME_API int kq_sandbox_fork(const kq_sandbox_options* options, std::uint32_t* layers, char* error,
                                    std::size_t error_bytes);

@@ -81,17 +81,19 @@ std::vector<Rule> rules_of(const std::vector<std::string>& fields, bool has_view
 
 }  // namespace
 
-Expected<bool> restrict_files(std::string_view plan, bool has_view) {
+Expected<bool> restrict_files(std::string_view plan, const LandlockOptions& options) {
   const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (abi < 1) return false;
-  const Ruleset wanted{.files = files_of(abi), .network = abi >= 4 ? kTcp : 0, .scopes = abi >= 6 ? kAllScopes : 0};
+  const Ruleset wanted{.files = files_of(abi),
+                       .network = abi >= 4 && !options.allows_tcp ? kTcp : 0,
+                       .scopes = abi >= 6 ? kAllScopes : 0};
   const std::size_t size = abi >= 6 ? sizeof wanted : abi >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
   const int ruleset = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &wanted, size, 0));
   if (ruleset < 0) return our_fault(failed("cannot make a Landlock ruleset"));
   // All names inside a view may be listed, because a view holds no secret.
-  std::string error = has_view ? allow(ruleset, "/", kReadDirectory) : "";
+  std::string error = options.has_view ? allow(ruleset, "/", kReadDirectory) : "";
   for (const std::vector<std::string>& line : runtime::lines_of(plan)) {
-    for (const auto& [path, access] : rules_of(line, has_view, wanted.files)) {
+    for (const auto& [path, access] : rules_of(line, options.has_view, wanted.files)) {
       if (error.empty()) error = allow(ruleset, path, access & wanted.files);
     }
   }

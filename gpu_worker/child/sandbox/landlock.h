@@ -9,9 +9,13 @@
 
 namespace kq::sandbox {
 
-// Restricts this process and all its descendants to the files of `plan`, irrevocably. With `has_view` the rules apply
-// to the places of the plan, otherwise to its sources, which are files of the host. Returns false if the kernel has no
-// Landlock; then nothing has changed. Needs no_new_privs.
-Expected<bool> restrict_files(std::string_view plan, bool has_view);
+struct LandlockOptions {
+  bool has_view = false;    // the rules apply to the places of the plan, otherwise to its sources, files of the host
+  bool allows_tcp = false;  // for a child that has a network namespace with a loopback interface
+};
+
+// Restricts this process and all its descendants to the files of `plan`, irrevocably. Returns false if the kernel has
+// no Landlock; then nothing has changed. Needs no_new_privs.
+Expected<bool> restrict_files(std::string_view plan, const LandlockOptions& options);
 
 }  // namespace kq::sandbox

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +37,24 @@ bool wants(const Options& options, Layer layer) {
 
 std::string failed(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
+}
+
+// Whether the child's processes may talk over TCP. Without a network namespace they could reach the host.
+bool has_loopback(const Options& options, Layers layers) {
+  return options.device_count > 1 && (layers & kNet) != 0;
+}
+
+// Brings the loopback interface of this process's network namespace up.
+Expected<void> bring_loopback_up() {
+  const int any = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
+  request.ifr_flags = IFF_UP;
+  const bool is_up = any >= 0 && ::ioctl(any, SIOCSIFFLAGS, &request) == 0;
+  const std::string error = is_up ? "" : failed("cannot bring the loopback interface up");
+  if (any >= 0) ::close(any);
+  if (!is_up) return our_fault(error);
+  return {};
 }
 
 bool write_file(const char* path, const std::string& text) {
@@ -159,6 +180,9 @@ Expected<Layers> enter(const Options& options, Layers layers) {
     if (wants(options, layer) && ::unshare(flag) == 0) layers |= layer;
   }
   if ((layers & kUts) != 0) ::sethostname("kq", 2);
+  if (has_loopback(options, layers)) {
+    KQ_TRY(bring_loopback_up());
+  }
   if (wants(options, kMount) && ::unshare(CLONE_NEWNS) == 0) {
     KQ_TRY(runtime::make_view(options.view));
     layers |= kMount;
@@ -181,15 +205,16 @@ Expected<Layers> confine(const Options& options, Layers layers) {
   // RLIMIT_AS is not limited, because CUDA reserves terabytes of addresses that cost nothing.
   const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, kFilesOpenMax) &&
                        limit(RLIMIT_FSIZE, kFileBytesMax) && limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
-                       ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax));
+                       ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax * options.device_count));
   if (!limited) return our_fault(failed("cannot set limits"));
   layers |= kRlimits;
   if (wants(options, kLandlock) && !options.view.empty()) {
-    KQ_TRY_VALUE(const auto restricted, restrict_files(options.view, (layers & kMount) != 0));
+    KQ_TRY_VALUE(const auto restricted, restrict_files(options.view, {.has_view = (layers & kMount) != 0,
+                                                                      .allows_tcp = has_loopback(options, layers)}));
     if (restricted) layers |= kLandlock;
   }
   if (wants(options, kSeccomp)) {
-    KQ_TRY_VALUE(const auto refused, refuse_system_calls());
+    KQ_TRY_VALUE(const auto refused, refuse_system_calls(has_loopback(options, layers)));
     if (refused) layers |= kSeccomp;
   }
   // The process owns its /proc files again, which no other process can see.
@@ -202,7 +227,11 @@ Expected<Layers> confine(const Options& options, Layers layers) {
 namespace {
 
 kq::sandbox::Options from(const kq_sandbox_options& options) {
-  return {.uid = options.uid, .wanted = options.wanted, .host_bytes = options.host_bytes, .view = options.view};
+  return {.uid = options.uid,
+          .wanted = options.wanted,
+          .host_bytes = options.host_bytes,
+          .view = options.view,
+          .device_count = options.device_count};
 }
 
 std::int64_t answer(const kq::Expected<kq::sandbox::Layers>& layers, char* error, std::size_t error_bytes) {

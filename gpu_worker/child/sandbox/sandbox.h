@@ -33,7 +33,7 @@ enum Layer : std::uint32_t {
   kPid = 1u << 2,    // pid namespace; killing B ends every process of the child
   kMount = 1u << 3,  // only the files of the view, most of them read-only
   kIpc = 1u << 4,
-  kNet = 1u << 5,  // no interface except a loopback that is down
+  kNet = 1u << 5,  // no interface except a loopback, which is down unless the child has several devices
   kUts = 1u << 6,
   kRlimits = 1u << 7,
   kLandlock = 1u << 8,  // landlock.h
@@ -52,11 +52,14 @@ struct Options {
   Layers wanted = kAllLayers;
   std::uint64_t host_bytes = 0;  // limit of private memory, beyond what the process uses at confine()
   std::string_view view;         // a plan of view.h; needed for kMount and kLandlock
+  // The devices of the child. A child with several has a process on each of them: there may be so many times more
+  // processes, and they may talk over the loopback interface of their network namespace, as NCCL and Gloo do.
+  std::uint32_t device_count = 1;
 };
 
 inline constexpr std::uint64_t kFilesOpenMax = 1024;
 inline constexpr std::uint64_t kFileBytesMax = 1ull << 30;
-inline constexpr std::uint64_t kProcessesMax = 512;  // processes and threads of one slot's uid
+inline constexpr std::uint64_t kProcessesMax = 512;  // processes and threads of one slot's uid, for each device
 
 struct Fork {
   int pid = 0;               // 0 in process B

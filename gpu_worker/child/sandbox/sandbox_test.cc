@@ -2,7 +2,10 @@
 // test runs as root.
 #include "gpu_worker/child/sandbox/sandbox.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -36,9 +39,13 @@ std::string line_of(const char* path, const std::string& name) {
 
 class Both : public testing::TestWithParam<bool> {
  protected:
-  std::string run(const std::function<std::string()>& job, Layers wanted = kAllLayers) {
-    const Sandboxed result =
-        sandbox::run({.uid = kTestUid, .wanted = wanted, .host_bytes = 64u << 20, .view = kTestView}, GetParam(), job);
+  std::string run(const std::function<std::string()>& job, std::uint32_t device_count = 1) {
+    const Sandboxed result = sandbox::run({.uid = kTestUid,
+                                           .wanted = kAllLayers,
+                                           .host_bytes = 64u << 20,
+                                           .view = kTestView,
+                                           .device_count = device_count},
+                                          GetParam(), job);
     EXPECT_EQ(result.error, "");
     EXPECT_EQ(result.end, "exit 0");
     layers_ = result.layers;
@@ -118,6 +125,35 @@ TEST_P(Both, has_no_network_interface_but_a_loopback_that_is_down) {
             "lo-");
 }
 
+// Returns what a process can do that looks for its interface and talks to another one over TCP.
+std::string network_abilities() {
+  std::string can;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) == 0) {
+    for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET) can += std::string(one->ifa_name) + " ";
+    }
+    ::freeifaddrs(found);
+  }
+  const int listening = ::socket(AF_INET, SOCK_STREAM, 0), calling = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listening, any, size) == 0 && ::listen(listening, 1) == 0 && ::getsockname(listening, any, &size) == 0 &&
+      ::connect(calling, any, size) == 0)
+    can += "tcp ";
+  if (::socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT) >= 0) can += "uevents ";
+  if (::socket(AF_PACKET, SOCK_RAW, 0) >= 0) can += "packets ";
+  return can;
+}
+
+TEST_P(Both, with_several_devices_its_processes_may_talk_over_the_loopback) {
+  EXPECT_EQ(run(network_abilities), "");
+  EXPECT_EQ(run(network_abilities, 2), "lo tcp ");
+}
+
 TEST_P(Both, has_the_host_name_kq) {
   EXPECT_EQ(run([] {
               char name[64] = "";
@@ -153,6 +189,18 @@ TEST(Sandbox, resource_limits_work_without_any_other_layer) {
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(result.said, "ran");
   EXPECT_EQ(to_string(result.layers), "rlimits");
+}
+
+TEST(Sandbox, without_a_network_namespace_several_devices_give_no_tcp) {
+  const Sandboxed result = run({.uid = kTestUid,
+                                .wanted = kAllLayers & ~Layers{kNet},
+                                .host_bytes = 64u << 20,
+                                .view = kTestView,
+                                .device_count = 2},
+                               true, network_abilities);
+  if ((result.layers & kLandlock) == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.said.find("tcp"), std::string::npos) << result.said;
 }
 
 TEST(Sandbox, each_layer_can_be_left_out) {

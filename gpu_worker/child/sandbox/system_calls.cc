@@ -1,5 +1,6 @@
 #include "gpu_worker/child/sandbox/system_calls.h"
 
+#include <linux/netlink.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
@@ -41,11 +42,16 @@ struct Release {
 };
 using Filter = std::unique_ptr<void, Release>;
 
+// What a rule compares one argument of a call with; seccomp.h has macros for it that are no C++.
+scmp_arg_cmp argument(unsigned number, scmp_compare how, std::uint64_t value, std::uint64_t masked = 0) {
+  return {.arg = number, .op = how, .datum_a = value, .datum_b = masked};
+}
+
 std::uint32_t error(int number) {
   return SCMP_ACT_ERRNO(static_cast<std::uint32_t>(number));
 }
 
-bool add_rules(scmp_filter_ctx filter) {
+bool add_rules(scmp_filter_ctx filter, bool has_loopback) {
   bool ok = true;
   const auto refuse = [&](int number, const char* name, auto... arguments) {
     const int call = seccomp_syscall_resolve_name(name);
@@ -56,26 +62,31 @@ bool add_rules(scmp_filter_ctx filter) {
   for (const char* name : kRefused) refuse(EPERM, name);
   // The flags of clone3 lie in memory, which a filter cannot read; the C library falls back to clone.
   refuse(ENOSYS, "clone3");
-  for (const std::uint64_t flag : kNewNamespaces) refuse(EPERM, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
-  // Only local sockets and Internet sockets are allowed; there is no network for the latter.
-  for (std::uint64_t family = AF_INET + 1; family < AF_INET6; ++family)
-    refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
-  refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_INET6));
+  for (const std::uint64_t flag : kNewNamespaces) refuse(EPERM, "clone", argument(0, SCMP_CMP_MASKED_EQ, flag, flag));
+  // Only local sockets and Internet sockets are allowed; there is no network for the latter. Of netlink the questions
+  // about interfaces are allowed where there is one.
+  const std::uint64_t last = has_loopback ? AF_NETLINK : AF_INET6;
+  for (std::uint64_t family = AF_INET + 1; family < last; ++family) {
+    if (family != AF_INET6) refuse(EAFNOSUPPORT, "socket", argument(0, SCMP_CMP_EQ, family));
+  }
+  refuse(EAFNOSUPPORT, "socket", argument(0, SCMP_CMP_GT, last));
+  if (has_loopback)
+    refuse(EAFNOSUPPORT, "socket", argument(0, SCMP_CMP_EQ, AF_NETLINK), argument(2, SCMP_CMP_NE, NETLINK_ROUTE));
   for (const std::uint64_t request : {kPushInput, kConsole})
-    refuse(EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFF, request));
-  refuse(EPERM, "personality", SCMP_A0(SCMP_CMP_NE, kWhichPersonality));
+    refuse(EPERM, "ioctl", argument(1, SCMP_CMP_MASKED_EQ, 0xFFFFFFFF, request));
+  refuse(EPERM, "personality", argument(0, SCMP_CMP_NE, kWhichPersonality));
   return ok;
 }
 
 }  // namespace
 
-Expected<bool> refuse_system_calls() {
+Expected<bool> refuse_system_calls(bool has_loopback) {
   if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) return false;
   // A call of another architecture, whose numbers mean other calls, kills the process. The default would kill only the
   // thread, and the other threads would go on.
   const Filter filter(seccomp_init(SCMP_ACT_ALLOW));
   if (filter == nullptr || seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 ||
-      !add_rules(filter.get()))
+      !add_rules(filter.get(), has_loopback))
     return our_fault("the list of refused system calls cannot be made");
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE,
                          2);  // a binary tree: a call costs five comparisons, not eighty

@@ -9,8 +9,9 @@
 
 namespace kq::sandbox {
 
-// Installs the filter in this process and all its descendants, irrevocably. Returns false if the kernel has no seccomp;
-// then nothing has changed. Needs no_new_privs.
-Expected<bool> refuse_system_calls();
+// Installs the filter in this process and all its descendants, irrevocably. `has_loopback` says that the processes look
+// for their network interface, which the C library asks the kernel for through a netlink socket. Returns false if the
+// kernel has no seccomp; then nothing has changed. Needs no_new_privs.
+Expected<bool> refuse_system_calls(bool has_loopback = false);
 
 }  // namespace kq::sandbox

@@ -63,7 +63,9 @@ class Child:
         self.runtime = runtime
         self.directory = Path(order["dir"])
         self.role: str = order["role"]
-        self.sandbox = Sandbox(runtime, order["uid"], wanted, order["host_bytes"], self.mount_plan())
+        self.sandbox = Sandbox(
+            runtime, order["uid"], wanted, order["host_bytes"], self.mount_plan(), order["device_count"]
+        )
         self.lifeline: socket.socket
 
     def mount_plan(self) -> str:
@@ -77,6 +79,8 @@ class Child:
             has_copy=self.has_copy,
             shared=self.order.get("shared", ""),
             profiler=self.order.get("profiler", ""),
+            gpus=self.order["gpus"],
+            device_count=self.order["device_count"],
         )
 
     @property
@@ -135,7 +139,8 @@ class Child:
             )
         os.umask(0o022)
         os.chdir(job.work)
-        environment.apply(environment.child_environment(job.work))
+        gpus = {"CUDA_VISIBLE_DEVICES": self.order["gpus"]} if self.order["gpus"] else {}
+        environment.apply(environment.child_environment(job.work) | gpus)
         # Output is written line by line, so that a child that is killed loses at most its last line.
         sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)

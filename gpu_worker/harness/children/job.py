@@ -30,6 +30,7 @@ class Job:
     audit: bool = False
     shared: Path | None = None  # compile child: the folder of precompiled headers, read only
     profiler: str = ""  # profile child: the path of ncu
+    device_count: int = 1  # eval child: the devices that its problem needs
 
     @staticmethod
     def from_order(
@@ -55,6 +56,7 @@ class Job:
             audit=order.get("audit", False),
             shared=shared,
             profiler=order.get("profiler", ""),
+            device_count=order.get("device_count", 1),
         )
 
     def as_strings(self) -> dict[str, str]:

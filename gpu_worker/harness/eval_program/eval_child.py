@@ -8,7 +8,8 @@ The problem's file is JSON (producer/formats/popcorn/eval_problem.cc writes it):
      "benchmarks": ["size: 64; seed: 2"], "benchmark_names": ["benchmark.0 (size: 64)"],
      "limits_s": {"test": 180, "benchmark": 180, "leaderboard": 420}, "ranking_by": "geom"}
 
-The file without a text is the submission. The child waits for its assignment in the channel, whose "mode" is test,
+The file without a text is the submission. A program of a problem that needs several GPUs sees all of them, and gets
+their number in POPCORN_GPUS. The child waits for its assignment in the channel, whose "mode" is test,
 benchmark, profile or leaderboard. A leaderboard run is test, benchmark and leaderboard with the problem's seed, and
 then the same with a secret seed, which is drawn here, is in no file, and ends with the run. Of the secret run only its
 end is reported. A profile run calls the program once for each benchmark, under ncu where the worker has one and the
@@ -65,7 +66,7 @@ def run(job: Job) -> int:
     submission = (job.given / order["entry"]).read_text()
     try:
         problem = problem_in((job.given / order["problem"]).read_text())
-        eval_run = EvalRun(problem, submission, job.work / "run", job.arch)
+        eval_run = EvalRun(problem, submission, job.work / "run", job.arch, job.device_count)
         if order["mode"] == "profile":
             report = eval_run.profile(ncu_run.profiler_for(problem["files"], job))
         else:
@@ -98,8 +99,11 @@ def problem_in(text: str) -> dict[str, Any]:
 class EvalRun:
     """One job: the folder with the problem's files and the submission, in which the program runs."""
 
-    def __init__(self, problem: dict[str, Any], submission: str, folder: Path, arch: str) -> None:
+    def __init__(
+        self, problem: dict[str, Any], submission: str, folder: Path, arch: str, device_count: int = 1
+    ) -> None:
         self.problem = problem
+        self.device_count = device_count
         self.folder = folder
         folder.mkdir()
         for name, text in problem["files"].items():
@@ -190,6 +194,8 @@ class EvalRun:
         environment = {"POPCORN_FD": str(other)}
         if seed is not None and (self.problem["lang"] == "cu" or mode == "profile"):
             environment["POPCORN_SEED"] = str(seed)
+        if self.device_count > 1:
+            environment["POPCORN_GPUS"] = str(self.device_count)
         if mode == "profile":
             environment["POPCORN_NCU"] = "" if before is None else "1"
         try:

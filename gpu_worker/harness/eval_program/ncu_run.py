@@ -88,13 +88,17 @@ class Profiler:
 
 
 def profiler_for(files: dict[str, str | None], job: Job) -> Profiler | None:
-    """Returns the profiler for a problem with these files; None if there is no ncu or GPU, or if no file but the
-    submission, which has no text here, uses NVTX. Of such a program ncu would see nothing, and would keep torch's
-    profiler, which it calls, from seeing the GPU.
+    """Returns the profiler for a problem with these files; None if there is no ncu or GPU, if the job has several GPUs,
+    or if no file but the submission, which has no text here, uses NVTX. Of a program without NVTX ncu would see
+    nothing, and would keep torch's profiler, which it calls, from seeing the GPU. On several GPUs ncu would run a
+    kernel alone that waits for another GPU's.
     """
     if not job.on_gpu or not job.profiler:
         return None
     profiler = Profiler(job.profiler, job.out)
+    if job.device_count > 1:
+        profiler.leave_metrics("ncu cannot profile kernels that wait for one another on several GPUs")
+        return None
     if any("nvtx" in text for text in files.values() if text is not None):
         return profiler
     profiler.leave_metrics("the program marks no NVTX range, so ncu was not used; the log has the program's own report")

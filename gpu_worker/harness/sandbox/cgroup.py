@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "kq-"  # followed by the name of the zygote, which own_group_name() returns
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
-PROCESSES_MAX = 512  # processes and threads of one child
+PROCESSES_MAX = 512  # processes and threads of one child, for each of its devices
 # Shares of processor time, for version 2 and version 1 of control groups; the default of a group is 100 and 1024. All
 # children together have as much as one process on each processor.
 BUILD_SHARES = {"cpu.weight": 10, "cpu.shares": 102}
@@ -78,10 +78,11 @@ class Cgroups:
             self.close()
         return limited
 
-    def make(self, name: str, memory_bytes: int, is_build: bool = False) -> None:
-        limits = {"memory.limit_in_bytes": memory_bytes, "pids.max": PROCESSES_MAX}
+    def make(self, name: str, memory_bytes: int, is_build: bool = False, device_count: int = 1) -> None:
+        limits = {"memory.limit_in_bytes": memory_bytes}
         if self._version == 2:
-            limits = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": PROCESSES_MAX}
+            limits = {"memory.max": memory_bytes, "memory.swap.max": 0}
+        limits["pids.max"] = PROCESSES_MAX * device_count
         try:
             for group in self.groups(name):
                 group.mkdir()

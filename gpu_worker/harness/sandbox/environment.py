@@ -19,10 +19,12 @@ KEPT = (
     "PYTORCH_NVML_BASED_CUDA_CHECK",
     "TRITON_INTERPRET",
 )
+# The settings of NCCL, and of the libraries that replace it, are kept as well: they say what works on this machine.
+KEPT_PREFIXES = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
 
 
 def child_environment(work: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_PREFIXES)}
     cuda = kept.get("KQ_CUDA") or kept.get("CUDA_HOME") or "/usr/local/cuda"
     return {
         **kept,

@@ -30,6 +30,8 @@ ETC = (
     "python3*",
 )
 DEVICES = ("null", "zero", "full", "random", "urandom")
+# What processes of several devices look up besides, to find one another and to set up NCCL.
+ETC_OF_SEVERAL_DEVICES = ("hosts", "nccl.conf")
 GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
 PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put the files that its command starts
@@ -46,8 +48,12 @@ def mount_plan(
     has_copy: bool = False,
     shared: str = "",
     profiler: str = "",
+    gpus: str = "",
+    device_count: int = 1,
 ) -> str:
-    """Returns the plan of one child's view. The part that is equal for all children is cached by machine_plan()."""
+    """Returns the plan of one child's view. The part that is equal for all children is cached by machine_plan(). A
+    child with `gpus`, a value of CUDA_VISIBLE_DEVICES, sees these GPUs instead of the zygote's own.
+    """
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
     if has_copy:
         lines[0].append(str(SOURCE))
@@ -61,7 +67,10 @@ def mount_plan(
         ]
     if shared:
         own.append(["ro", shared, str(SHARED)])
-    return text_of(lines) + machine_plan(runtime, gpu, keeps_root) + text_of(own)
+    if device_count > 1:
+        own += [["ro", path, path] for path in (f"/etc/{name}" for name in ETC_OF_SEVERAL_DEVICES)]
+    visible = (gpus or os.environ.get("CUDA_VISIBLE_DEVICES", "")) if gpu else None
+    return text_of(lines) + machine_plan(runtime, visible, keeps_root) + text_of(own)
 
 
 def text_of(lines: list[list[str]]) -> str:
@@ -69,7 +78,7 @@ def text_of(lines: list[list[str]]) -> str:
 
 
 @functools.cache
-def machine_plan(runtime: str, gpu: bool, keeps_root: bool) -> str:
+def machine_plan(runtime: str, gpus: str | None, keeps_root: bool) -> str:
     lines = system_lines()
     lines += [
         ["ro", os.path.realpath(path), path]
@@ -78,7 +87,7 @@ def machine_plan(runtime: str, gpu: bool, keeps_root: bool) -> str:
     lines += [["ro", path, path] for name in ETC for path in sorted(glob.glob(f"/etc/{name}"))]
     lines += [["ro", "/sys", "/sys"]]
     lines += [["dev", f"/dev/{name}"] for name in DEVICES]
-    lines += [["dev", node] for node in (gpu_nodes() if gpu else [])]
+    lines += [["dev", node] for node in ([] if gpus is None else gpu_nodes(gpus))]
     lines += [["link", "/proc/self/fd", "/dev/fd"]]
     lines += [["link", f"/proc/self/fd/{fd}", f"/dev/{name}"] for fd, name in enumerate(("stdin", "stdout", "stderr"))]
     lines += [["proc", "/proc"]]
@@ -127,12 +136,13 @@ def uncovered(paths: Iterable[str]) -> list[str]:
     return found
 
 
-def gpu_nodes() -> list[str]:
-    """Returns the device nodes of this zygote's GPU, or of all GPUs if the GPU's own node is not known."""
+def gpu_nodes(gpus: str) -> list[str]:
+    """Returns the device nodes of these GPUs, or of all GPUs if the node of one of them is not known."""
     common = [f"/dev/{name}" for name in GPU_DEVICES]
-    minor = minors_by_uuid().get(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
-    if minor is not None:
-        return [*common, f"/dev/nvidia{minor}"]
+    minors = minors_by_uuid()
+    wanted = gpus.split(",")
+    if all(uuid in minors for uuid in wanted):
+        return [*common, *(f"/dev/nvidia{minors[uuid]}" for uuid in wanted)]
     return common + sorted(glob.glob("/dev/nvidia[0-9]*"))
 
 

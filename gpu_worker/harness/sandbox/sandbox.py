@@ -13,7 +13,13 @@ RLIMITS = 1 << 7
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [("uid", c_uint32), ("wanted", c_uint32), ("host_bytes", c_uint64), ("view", c_char_p)]
+    _fields_ = [
+        ("uid", c_uint32),
+        ("wanted", c_uint32),
+        ("host_bytes", c_uint64),
+        ("view", c_char_p),
+        ("device_count", c_uint32),
+    ]
 
 
 class Sandbox:
@@ -21,8 +27,10 @@ class Sandbox:
     process calls confine().
     """
 
-    def __init__(self, runtime: ChildRuntime, uid: int, wanted: int, host_bytes: int, view: str) -> None:
-        self._options = _Options(uid, wanted, host_bytes, view.encode())
+    def __init__(
+        self, runtime: ChildRuntime, uid: int, wanted: int, host_bytes: int, view: str, device_count: int = 1
+    ) -> None:
+        self._options = _Options(uid, wanted, host_bytes, view.encode(), device_count)
         self._fork = runtime.forking("kq_sandbox_fork", POINTER(_Options), POINTER(c_uint32), c_char_p, c_size_t)
         step = (c_int64, POINTER(_Options), c_uint32, c_char_p, c_size_t)
         self._enter = runtime.function("kq_sandbox_enter", *step)

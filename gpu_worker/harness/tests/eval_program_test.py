@@ -100,6 +100,13 @@ class EvalProgram(unittest.TestCase):
         self.assertEqual(self.report(RIGHT, "benchmark", ranking_by="mean")["score_ns"], 150.0)
         self.assertEqual(self.report(RIGHT, "benchmark", ranking_by="last")["score_ns"], 200.0)
 
+    def test_a_program_of_several_devices_is_told_their_number(self) -> None:
+        tells = "import os\ndef run(mode, line, seed): return os.environ.get('POPCORN_GPUS', 'none')\n"
+        for count, told in ((1, "none"), (2, "2")):
+            run = EvalRun(problem(), tells, self.folder / str(count), "", count)
+            with contextlib.redirect_stdout(self.log):
+                self.assertEqual(run.report("test")["message"], f"test.0 (n: 1): {told}")
+
     def test_a_failed_case_is_named_and_ends_the_run(self) -> None:
         report = self.report("def run(mode, line, seed):\n    return 'off by 2' if 'n: 2' in line else None\n")
         self.assertEqual((report["verdict"], report["message"]), ("wrong_answer", "test.1 (n: 2): off by 2"))
@@ -245,13 +252,13 @@ class ProfileRuns(unittest.TestCase):
         self.folder = Path(folder.name)
         self.log = io.StringIO()
 
-    def job(self, ending: str, device: str = "cuda") -> Job:
+    def job(self, ending: str, device: str = "cuda", device_count: int = 1) -> Job:
         (self.folder / "details").write_text(DETAILS)
         recorded, details = Path(__file__).with_name("ncu_raw.csv"), self.folder / "details"
         ncu = self.folder / "ncu"
         ncu.write_text(NCU.format(folder=self.folder, recorded=recorded, details=details, ending=ending))
         ncu.chmod(0o755)
-        order = {"role": "eval_program", "device": device, "profiler": str(ncu)}
+        order = {"role": "eval_program", "device": device, "profiler": str(ncu), "device_count": device_count}
         return Job.from_order(order, *[self.folder] * 3)
 
     def report(self, job: Job, program: str = MARKED, submission: str = TELLS, **changes: Any) -> dict[str, Any]:
@@ -304,6 +311,11 @@ class ProfileRuns(unittest.TestCase):
         self.assertEqual(self.report(self.job("exit 9"), PROGRAM)["verdict"], "passed")
         self.assertEqual(self.told(), ["n: 4||None", "n: 8||None"])
         self.assertIn("marks no NVTX range", self.metrics()["message"])
+
+    def test_a_program_on_several_gpus_runs_without_ncu(self) -> None:
+        self.assertEqual(self.report(self.job("exit 9", device_count=2))["verdict"], "passed")
+        self.assertEqual(self.told(), ["n: 4||None", "n: 8||None"])
+        self.assertIn("wait for one another on several GPUs", self.metrics()["message"])
 
     def test_a_program_may_pass_without_a_report(self) -> None:
         silent = PROGRAM.replace('print(f"{kind}.{i}.report: Pz8*", file=out)', "pass")

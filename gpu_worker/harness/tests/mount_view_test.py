@@ -19,11 +19,13 @@ class GpuNodes(unittest.TestCase):
                 self.assertEqual(mount_view.minors_by_uuid(f"{folder}/*"), {"GPU-aa": 2, "GPU-bb": 0})
 
     def test_where_it_cannot_be_told_all_are_there(self) -> None:
-        with (
-            patch.dict("os.environ", {"CUDA_VISIBLE_DEVICES": "GPU-ff"}),
-            patch("glob.glob", lambda pattern: ["/dev/nvidia1", "/dev/nvidia0"] if pattern.startswith("/dev") else []),
-        ):
-            self.assertEqual(mount_view.gpu_nodes()[-2:], ["/dev/nvidia0", "/dev/nvidia1"])
+        with patch("glob.glob", lambda pattern: ["/dev/nvidia1", "/dev/nvidia0"] if pattern.startswith("/dev") else []):
+            self.assertEqual(mount_view.gpu_nodes("GPU-ff")[-2:], ["/dev/nvidia0", "/dev/nvidia1"])
+
+    def test_a_child_with_several_gpus_has_the_node_of_each(self) -> None:
+        with patch.object(mount_view, "minors_by_uuid", lambda: {"GPU-aa": 2, "GPU-bb": 0, "GPU-cc": 7}):
+            self.assertEqual(mount_view.gpu_nodes("GPU-cc,GPU-aa")[3:], ["/dev/nvidia7", "/dev/nvidia2"])
+            self.assertEqual(mount_view.gpu_nodes("GPU-bb")[3:], ["/dev/nvidia0"])
 
 
 if __name__ == "__main__":

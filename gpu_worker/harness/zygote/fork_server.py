@@ -67,6 +67,8 @@ ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "arch": (str, ""),
     "shared": (str, ""),
     "profiler": (str, ""),
+    "gpus": (str, ""),
+    "device_count": (int, 1),
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # bytes of the judge's window, which a child maps
@@ -403,7 +405,7 @@ class ForkServer:
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:
-            self._cgroups.make(group, memory_bytes, order["role"] in BUILDS)
+            self._cgroups.make(group, memory_bytes, order["role"] in BUILDS, order["device_count"])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             b = child.fork()
