@@ -28,7 +28,8 @@ json as_json(const DeviceInfo& device) {
           {"model", device.model},
           {"uuid", device.uuid},
           {"arch", device.arch},
-          {"memory_bytes", device.memory_bytes}};
+          {"memory_bytes", device.memory_bytes},
+          {"device_count", device.device_count}};
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
       lanes.open.push_back(std::move(*lane));
     } else {
       if (!first) first = lane.error();
-      lanes.unopened.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) +
-                               " did not open: " + lane.error().message);
+      std::string device = std::string(to_string(options.device)) + ":" + std::to_string(options.index);
+      for (const int index : options.further_indices) device += "+" + std::to_string(index);
+      lanes.unopened.push_back(device + " did not open: " + lane.error().message);
     }
   }
   if (lanes.open.empty() && first) return failure(std::move(*first));

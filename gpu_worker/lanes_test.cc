@@ -30,6 +30,16 @@ TEST(Lanes, a_device_that_cannot_be_opened_is_left_out) {
   EXPECT_TRUE(lanes->unopened[1].starts_with("cpu:2"));
 }
 
+TEST(Lanes, a_lane_counts_its_further_devices) {
+  LaneOptions options = working();
+  options.further_indices = {1, 2};
+  const auto lanes = open_lanes({options});
+  ASSERT_TRUE(lanes) << lanes.error().message;
+  EXPECT_EQ(lanes->open[0]->device().device_count, 3u);
+  options.judge_program = "/nonsense/kq-judge";
+  EXPECT_TRUE(open_lanes({options, working()})->unopened[0].starts_with("cpu:0+1+2 did not open: "));
+}
+
 TEST(Lanes, without_any_lane_the_first_error_is_returned) {
   const auto lanes = open_lanes({broken(1), broken(2)});
   ASSERT_FALSE(lanes);

@@ -60,6 +60,7 @@ struct Flags {
   std::string state;
   std::string profiles;
   std::string devices = "auto";
+  std::uint32_t gpus_per_lane = 1;
   std::vector<std::string> labels;
   std::vector<std::string> compile_for;
   std::string log_level = "info";
@@ -158,14 +159,16 @@ std::uint32_t slot_uid(std::size_t slot) {
 }
 
 Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
-  KQ_TRY_VALUE(const auto wanted, wanted_devices(flags.devices, count_gpus()));
+  KQ_TRY_VALUE(const auto devices, wanted_devices(flags.devices, count_gpus()));
+  KQ_TRY_VALUE(const auto wanted, lanes_of_devices(devices, flags.gpus_per_lane));
   const std::string programs = sys::program_directory();
   std::vector<LaneOptions> lanes;
-  for (const DeviceId& device : wanted) {
+  for (const LaneDevices& device : wanted) {
     const std::vector<int> cores = sys::cores_of_lane(lanes.size(), wanted.size());
     lanes.push_back(
         {.device = device.kind,
-         .index = device.index,
+         .index = device.indices.front(),
+         .further_indices = {device.indices.begin() + 1, device.indices.end()},
          .worker = name,
          .judge_program = programs + "/kq-judge",
          .cores = cores,
@@ -173,7 +176,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
                     .harness = harness_of(programs),
                     .stub = programs + "/../lib/kq/libkqstub.so",
                     .device = device.kind,
-                    .device_index = device.index,
+                    .device_index = device.indices.front(),
                     .cores = cores},
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),
@@ -190,12 +193,16 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
   return lanes;
 }
 
+void log_lane(std::size_t number, const DeviceInfo& device) {
+  const std::string devices = device.device_count == 1 ? "" : ", " + std::to_string(device.device_count) + " devices";
+  spdlog::info("lane {}: {} {}{}", number, to_string(device.kind), device.model, devices);
+}
+
 Expected<Lanes> open_wanted_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   KQ_TRY_VALUE(const auto wanted, lanes_of(flags, scratch, name));
   auto lanes = open_lanes(wanted);
   if (!lanes) return lanes;
-  for (std::size_t i = 0; i < lanes->open.size(); ++i)
-    spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
+  for (std::size_t i = 0; i < lanes->open.size(); ++i) log_lane(i, lanes->open[i]->device());
   for (const std::string& reason : lanes->unopened) spdlog::error("{}; this worker goes on without it", reason);
   return lanes;
 }
@@ -257,6 +264,7 @@ Expected<Lanes> tested_lanes(const Flags& flags, const std::string& scratch, con
   Flags adjusted = flags;
   if (!flags.compile_for.empty()) {
     adjusted.devices = "cpu";
+    adjusted.gpus_per_lane = 1;
     adjusted.children_ahead = 0;
   }
   auto lanes = open_wanted_lanes(adjusted, scratch, name);
@@ -343,6 +351,13 @@ void add_device_options(CLI::App& app, Flags& flags) {
   app.add_option("--devices", flags.devices,
                  "auto, or a list of cpu, cuda, cuda:N, each once; a GPU of a host can have one worker")
       ->type_name("LIST")
+      ->capture_default_str();
+  app.add_option("--gpus-per-lane", flags.gpus_per_lane,
+                 "GPUs that run one job together, for problems that need several; jobs for fewer use the first ones; "
+                 "with a CPU, how many devices it counts as")
+      ->type_name("N")
+      ->envname("KQ_GPUS_PER_LANE")
+      ->check(CLI::Range(1u, kDeviceCountMax))
       ->capture_default_str();
   app.add_option("--children-ahead", flags.children_ahead,
                  "processes that are forked and warmed up ahead of jobs on each device; 0: none")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "gpu_worker/machine/visible_gpus.h"
 
@@ -64,6 +65,24 @@ Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::siz
       return bad_input("--devices " + text + ": " + name_of(*device) + " is there twice, and a device has one lane");
   }
   return wanted;
+}
+
+Expected<std::vector<LaneDevices>> lanes_of_devices(const std::vector<DeviceId>& devices, std::uint32_t per_lane) {
+  std::vector<LaneDevices> lanes;
+  std::vector<int> gpus;
+  for (const DeviceId& device : devices) {
+    if (device.kind == DeviceKind::cuda) {
+      gpus.push_back(device.index);
+      if (gpus.size() == per_lane) lanes.push_back({DeviceKind::cuda, std::exchange(gpus, {})});
+    } else {
+      LaneDevices& cpu = lanes.emplace_back();
+      while (cpu.indices.size() < per_lane) cpu.indices.push_back(static_cast<int>(cpu.indices.size()));
+    }
+  }
+  if (gpus.empty()) return lanes;
+  const auto count = std::ranges::count(devices, DeviceKind::cuda, &DeviceId::kind);
+  return bad_input("--gpus-per-lane " + std::to_string(per_lane) + ": " + std::to_string(count) +
+                   (count == 1 ? " GPU does" : " GPUs do") + " not make whole lanes; choose GPUs with --devices");
 }
 
 }  // namespace kq::worker

@@ -38,5 +38,22 @@ TEST(WantedDevices, no_device_has_two_lanes) {
   EXPECT_EQ(refusal("cuda:1,cuda:01"), "--devices cuda:1,cuda:01: cuda:1 is there twice, and a device has one lane");
 }
 
+TEST(LanesOfDevices, neighbours_share_a_lane) {
+  const std::vector<LaneDevices> pairs{
+      {DeviceKind::cuda, {2, 3}}, {DeviceKind::cpu, {0, 1}}, {DeviceKind::cuda, {1, 5}}};
+  EXPECT_EQ(lanes_of_devices({gpu(2), gpu(3), kCpu, gpu(1), gpu(5)}, 2), pairs);
+  const std::vector<LaneDevices> single{{DeviceKind::cuda, {1}}, {DeviceKind::cpu, {0}}};
+  EXPECT_EQ(lanes_of_devices({gpu(1), kCpu}, 1), single);
+}
+
+TEST(LanesOfDevices, gpus_that_are_left_over_are_refused) {
+  const auto refusal = [](const std::vector<DeviceId>& devices) {
+    return lanes_of_devices(devices, 2).error().message;
+  };
+  EXPECT_EQ(refusal({gpu(0), gpu(1), gpu(2)}),
+            "--gpus-per-lane 2: 3 GPUs do not make whole lanes; choose GPUs with --devices");
+  EXPECT_EQ(refusal({gpu(0), kCpu}), "--gpus-per-lane 2: 1 GPU does not make whole lanes; choose GPUs with --devices");
+}
+
 }  // namespace
 }  // namespace kq::worker

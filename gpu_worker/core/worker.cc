@@ -40,7 +40,8 @@ Result result_of_build(const Lease& lease, const Built& built, const std::string
 
 // Whether a job for one device can run on the other device, and takes as long there.
 bool is_equivalent(const DeviceInfo& a, const DeviceInfo& b) {
-  return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes;
+  return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes &&
+         a.device_count == b.device_count;
 }
 
 // Whether a build of the lease may compile extensions. harness/kernels/build_child.py looks for the same words.

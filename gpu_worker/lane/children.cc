@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "gpu_worker/lane/eval_program.h"
 #include "gpu_worker/zygote/packets.h"
@@ -30,7 +31,6 @@ constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
 // With a lower limit of host memory there is no room for the libraries that children start, about half a GiB
 // (harness/kernels/library_start.py).
 constexpr std::uint64_t kLibrariesHostBytes = 2ull << 30;
-constexpr std::uint64_t kEvalProcesses = 2;
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
 bool is_submission(ChildRole role) {
@@ -105,7 +105,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
     calibrated_[index(kind)] = true;
   }
   const bool is_warmed_up = role != ChildRole::eval_program;  // whose processes use the device, not the child itself
-  auto child = is_warmed_up ? warm_child(role, kind) : fork(kind, role);
+  auto child = is_warmed_up ? warm_child(role, kind) : fork(kind, role, lease.submission.problem.device_count);
   if (!child) return child;
   const auto assigned = [&]() -> Expected<void> {
     if (role != ChildRole::calibrator) {
@@ -179,12 +179,22 @@ std::optional<LaneChild> Children::take_waiting(ChildKind kind) {
   }
 }
 
-// An eval program has processes of its own, and each imports torch.
-std::uint64_t Children::host_bytes_of(ChildRole role) const {
-  return role == ChildRole::eval_program ? options_.host_bytes_max * kEvalProcesses : options_.host_bytes_max;
+// An eval program has a process of its own for each device, and each imports torch.
+std::uint64_t Children::host_bytes_of(ChildRole role, std::uint32_t device_count) const {
+  return options_.host_bytes_max * (role == ChildRole::eval_program ? 1 + device_count : 1);
 }
 
-Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
+// Returns the value of CUDA_VISIBLE_DEVICES for a child; empty for a child that sees the first GPU alone.
+std::string Children::gpus_of(ChildRole role, std::uint32_t device_count) const {
+  std::string list;
+  if (role != ChildRole::eval_program) return list;
+  for (const std::string& uuid :
+       std::span(options_.gpus).first(std::min<std::size_t>(device_count, options_.gpus.size())))
+    list += (list.empty() ? "" : ",") + uuid;
+  return list;
+}
+
+Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t device_count) {
   KQ_TRY_VALUE(auto zygote, zygote_());
   KQ_TRY_VALUE(const auto slot, free_slot());
   const auto forked = [&]() -> Expected<LaneChild> {
@@ -205,8 +215,10 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                   .entry = {},
                                   .problem = {},
                                   .arch = options_.arch,
-                                  .host_bytes = host_bytes_of(role),
-                                  .scratch_bytes = kScratchBytes,
+                                  .gpus = gpus_of(role, device_count),
+                                  .device_count = device_count,
+                                  .host_bytes = host_bytes_of(role, device_count),
+                                  .scratch_bytes = kScratchBytes * device_count,
                                   .window_bytes = options_.window_bytes_max,
                                   .profiler = can_profile(role) ? options_.profiler : std::string(),
                                   .audit = is_audited,

@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/messages.h"
 #include "gpu_worker/channel/warm_up.h"
@@ -64,8 +65,9 @@ struct LaneChild {
 
 struct ChildrenOptions {
   std::string arch;
-  std::string scratch;          // parent of the children's directories
-  std::uint32_t first_uid = 0;  // of kChildrenMax users for the children; 0: all run as this process's user
+  std::vector<std::string> gpus = {};  // the UUIDs of the lane's GPUs; an eval child sees as many as its job needs
+  std::string scratch;                 // parent of the children's directories
+  std::uint32_t first_uid = 0;         // of kChildrenMax users for the children; 0: all run as this process's user
   std::uint64_t host_bytes_max = 0;
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};  // the ncu that starts profile children (gpu_worker/lane/profile.h)
@@ -110,8 +112,9 @@ class Children {
   void stop();
 
  private:
-  Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
-  std::uint64_t host_bytes_of(ChildRole role) const;
+  Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready, std::uint32_t device_count = 1);
+  std::uint64_t host_bytes_of(ChildRole role, std::uint32_t device_count) const;
+  std::string gpus_of(ChildRole role, std::uint32_t device_count) const;
   Expected<LaneChild> waiting_or_new(ChildRole role, ChildKind kind);
   Expected<LaneChild> warm_child(ChildRole role, ChildKind kind);
   Expected<void> wait_until_warm(LaneChild& child, std::size_t place);

@@ -96,10 +96,8 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   lane->warm_ups_.emplace(std::move(warm_ups));
   KQ_TRY_VALUE(const auto judge, lane->living_judge());
   lane->device_ = judge->device();
-  if (!lane->device_.uuid.empty() && !lane->options_.lock_dirs.empty()) {
-    KQ_TRY_VALUE(auto lock, GpuLock::take(lane->options_.lock_dirs, lane->device_, lane->options_.worker));
-    lane->lock_.emplace(std::move(lock));
-  }
+  KQ_TRY_VALUE(lane->lock_, lane->lock(lane->device_));
+  KQ_TRY_VALUE(auto gpus, lane->open_further_gpus());
   lane->options_.zygote.device_uuid = lane->device_.uuid;
   if (lane->options_.device == DeviceKind::cuda) {
     Limits& limits = lane->options_.limits;
@@ -107,13 +105,11 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
     limits.bursts = lane->options_.bursts;
   }
   const LaneOptions& given = lane->options_;
-  auto watch = given.watch                        ? given.watch(lane->device_)
-               : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid)
-                                                  : nullptr;
-  lane->health_ = std::make_unique<DeviceHealth>(std::move(watch));
+  lane->health_ = std::make_unique<DeviceHealth>(lane->watch(lane->device_));
   KQ_TRY(lane->living_zygote());
   lane->children_ = std::make_unique<Children>(
       ChildrenOptions{.arch = lane->device_.arch,
+                      .gpus = std::move(gpus),
                       .scratch = given.scratch,
                       .first_uid = given.first_uid,
                       .host_bytes_max = given.limits.host_bytes_max,
@@ -124,6 +120,43 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
       *lane->warm_ups_, [raw = lane.get()] { return raw->living_zygote(); },
       [raw = lane.get()] { return raw->health_->unreturned_memory(kMemoryBackLimitMs); });
   return lane;
+}
+
+Expected<std::optional<GpuLock>> Lane::lock(const DeviceInfo& device) const {
+  if (device.uuid.empty() || options_.lock_dirs.empty()) return std::optional<GpuLock>();
+  KQ_TRY_VALUE(auto taken, GpuLock::take(options_.lock_dirs, device, options_.worker));
+  return std::optional(std::move(taken));
+}
+
+std::unique_ptr<GpuWatch> Lane::watch(const DeviceInfo& device) const {
+  if (options_.watch) return options_.watch(device);
+  return device.kind == DeviceKind::cuda ? watch_gpu(device.uuid) : nullptr;
+}
+
+Expected<std::vector<std::string>> Lane::open_further_gpus() {
+  std::vector<std::string> uuids;
+  if (!device_.uuid.empty()) uuids.push_back(device_.uuid);
+  for (const int index : options_.further_indices) {
+    // A judge opens the GPU to describe it, and ends here.
+    KQ_TRY_VALUE(const auto judge, JudgeLink::start(options_.judge_program, options_.device, index, options_.cores));
+    const DeviceInfo& gpu = judge->device();
+    if (gpu.model != device_.model)
+      return bad_input("the GPUs of a lane must have one model, and these are " + device_.model + " and " + gpu.model +
+                       "; name GPUs of one model with --devices");
+    KQ_TRY_VALUE(auto lock, this->lock(gpu));
+    further_gpus_.push_back({std::move(lock), DeviceHealth(watch(gpu))});
+    if (!gpu.uuid.empty()) uuids.push_back(gpu.uuid);
+    ++device_.device_count;
+  }
+  return uuids;
+}
+
+// Quarantines the lane where the driver has reported an error of a GPU that does not end with a program.
+void Lane::check_drivers() {
+  if (const auto error = health_->driver_error()) set_quarantine(*error);
+  for (FurtherGpu& gpu : further_gpus_) {
+    if (const auto error = gpu.health.driver_error()) set_quarantine("a further GPU of the lane: " + *error);
+  }
 }
 
 Lane::~Lane() {
@@ -313,57 +346,6 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::st
   return result;
 }
 
-// Runs a problem's own program. The lane keeps no child on the device meanwhile, because some programs fill its memory.
-Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, const std::stop_token& stop) {
-  const std::int64_t start_ms = sys::monotonic_now_ms();
-  KQ_TRY(check_quarantine());
-  KQ_TRY(this->judge());  // reports the state of the device
-  KQ_TRY(this->zygote());
-  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
-  drop_reference();
-  drop_calibrators();
-  children_->wait_until_reaped();
-  KQ_TRY_VALUE(auto child, children_->take(ChildRole::eval_program, ChildKind::python, lease, nullptr));
-  const Software software = child.zygote->software();
-  const std::string sandbox = child.zygote->sandbox();
-  auto report = wait_for_eval(child, lease, stop);
-  auto conditions = health_->conditions(judge_process());
-  std::optional<Profile> profile;
-  if (eval_mode(lease.submission) == EvalMode::profile) {
-    profile = no_profiler();
-    if (!profile) profile = collect_profile(child.scratch.out(), options_.profiles, lease);
-  }
-  std::string log = children_->retire(std::move(child));
-  if (const auto error = health_->driver_error()) set_quarantine(*error);
-  KQ_TRY(check_quarantine());
-  if (!report) return failure(report.error());
-  Result result{.verdict = std::move(report->verdict),
-                .device = device_,
-                .worker = options_.worker,
-                .times = {.build_ms = built.ms, .run_ms = sys::monotonic_now_ms() - start_ms},
-                .software = software,
-                .sandbox = sandbox,
-                .log = std::move(log),
-                .samples = {}};
-  result.cases = std::move(report->cases);
-  result.conditions = std::move(conditions);
-  result.profile = std::move(profile);
-  return result;
-}
-
-Expected<EvalReport> Lane::wait_for_eval(LaneChild& child, const Lease& lease, const std::stop_token& stop) {
-  const std::int64_t limit_ms = limit_of(lease.submission, options_.run_limit_ms);
-  const std::int64_t end_ms = sys::monotonic_now_ms() + limit_ms;
-  for (;;) {
-    KQ_TRY_VALUE(const auto status, child.zygote->wait(child.id, kProfilePollMs));
-    if (aborted_) return our_fault("the worker is ending");
-    if (stop.stop_requested()) return our_fault("stopped");
-    if (status) return eval_report(child.scratch.out(), *status);
-    if (is_overflowing(child.scratch.out())) return eval_overflowed();
-    if (sys::monotonic_now_ms() > end_ms) return eval_timed_out(limit_text(limit_ms));
-  }
-}
-
 std::optional<Profile> Lane::no_profiler() const {
   if (device_.kind != DeviceKind::cuda) return Profile{.message = "a profile needs a GPU"};
   if (options_.profiler.empty())
@@ -498,7 +480,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (audit) attempt.audit = read_available(audit);
   if (!report || !report->reference_usable) drop_reference();
   if (!report || !report->verdict) drop_calibrators();
-  if (const auto error = health_->driver_error()) set_quarantine(*error);
+  check_drivers();
   KQ_TRY(check_quarantine());
   if (!report) {
     judge_.reset();  // its state is unknown; the next job gets a new judge

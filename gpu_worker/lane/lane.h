@@ -1,4 +1,5 @@
-// A device lane: one judge and one zygote for one device, on which one job runs at a time.
+// A device lane: one judge and one zygote for one device, on which one job runs at a time. A lane may have further
+// GPUs, which only a problem's own program uses, where the problem needs several.
 //
 // Theory of operation. run() takes the children of an attempt (a calibrator, the reference and the submission), sends
 // the judge a plan with their channels, and waits for the judge's report while it tells the judge which children have
@@ -44,7 +45,8 @@ inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
-  std::string worker;  // the worker's name, for results
+  std::vector<int> further_indices = {};  // of the further GPUs; a CPU lane only counts them
+  std::string worker;                     // the worker's name, for results
   std::string judge_program;
   std::vector<int> cores = {};  // processors of the judge; empty: all
   ZygoteOptions zygote;
@@ -98,6 +100,12 @@ class Lane {
     LaneChild child;
   };
 
+  // A GPU besides the first.
+  struct FurtherGpu {
+    std::optional<GpuLock> lock;
+    DeviceHealth health;
+  };
+
   // What all attempts of one run have in common.
   struct Run {
     const Lease& lease;
@@ -129,6 +137,11 @@ class Lane {
   };
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
+  Expected<std::optional<GpuLock>> lock(const DeviceInfo& device) const;
+  std::unique_ptr<GpuWatch> watch(const DeviceInfo& device) const;
+  // Opens and locks the further GPUs. Returns the UUIDs of all GPUs of the lane, the first GPU first.
+  Expected<std::vector<std::string>> open_further_gpus();
+  void check_drivers();
   Expected<JudgeLink*> judge();
   Expected<JudgeLink*> living_judge();
   Expected<std::shared_ptr<Zygote>> living_zygote();
@@ -171,6 +184,7 @@ class Lane {
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
   std::unique_ptr<DeviceHealth> health_;
+  std::vector<FurtherGpu> further_gpus_;
   mutable std::mutex quarantine_mutex_;
   std::optional<std::string> quarantine_;
   std::atomic<int> failed_judges_ = 0;   // starts that failed in a row
