@@ -129,6 +129,11 @@ std::string needs_text(const Requirements& needs) {
   std::string device = "a " + std::string(to_string(needs.wish)) + " device";
   if (needs.wish == DeviceWish::any) device = "any device";
   if (!needs.gpu_model.empty()) device = "a " + needs.gpu_model;
+  if (needs.device_count > 1) {
+    const std::string kind = needs.wish == DeviceWish::any ? "" : std::string(to_string(needs.wish)) + " ";
+    device = "a lane of " + std::to_string(needs.device_count) + " " +
+             (needs.gpu_model.empty() ? kind + "devices" : needs.gpu_model);
+  }
   if (needs.memory_above_bytes != 0)
     device += " with more than " + std::to_string(needs.memory_above_bytes >> 20) + " MiB";
   if (needs.labels.empty()) return device;

@@ -32,6 +32,7 @@ struct Candidate {
   Precision precision = Precision::as_given;
   std::optional<double> rtol;
   std::optional<double> atol;
+  std::uint32_t device_count = 1;   // GPUs that the problem needs at once
   std::vector<Workload> workloads;  // selections among the problem's workloads; empty: all
   Trials trials;
   Priority priority = Priority::normal;

@@ -17,7 +17,8 @@ int rank_of(const WorkerStatus& worker, std::int64_t now_ms) {
 }
 
 std::string model_of(const DeviceInfo& device) {
-  return device.model.empty() ? std::string(to_string(device.kind)) : device.model;
+  const std::string model = device.model.empty() ? std::string(to_string(device.kind)) : device.model;
+  return device.device_count == 1 ? model : "lane of " + std::to_string(device.device_count) + " " + model;
 }
 
 }  // namespace kq::producer

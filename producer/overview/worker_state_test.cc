@@ -28,6 +28,7 @@ TEST(WorkerState, is_what_an_operator_must_know_first) {
 TEST(WorkerState, a_device_without_a_model_has_the_name_of_its_kind) {
   EXPECT_EQ(model_of({.model = "NVIDIA H200", .uuid = "", .arch = ""}), "NVIDIA H200");
   EXPECT_EQ(model_of({.kind = DeviceKind::cpu, .model = "", .uuid = "", .arch = ""}), "cpu");
+  EXPECT_EQ(model_of({.model = "NVIDIA H200", .uuid = "", .arch = "", .device_count = 2}), "lane of 2 NVIDIA H200");
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ Submission submission_of(const Candidate& candidate, const std::vector<std::stri
   submission.problem.rtol = candidate.rtol;
   if (!candidate.workloads.empty()) submission.problem.workloads = candidate.workloads;
   submission.problem.atol = candidate.atol;
+  submission.problem.device_count = candidate.device_count;
   submission.device = candidate.device;
   submission.gpu_model = candidate.gpu_model;
   submission.trials = candidate.trials;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "producer/overview/worker_state.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {
@@ -26,7 +27,8 @@ producer::JsonObject needs_object(const Requirements& needs) {
           {"gpu", json_text(needs.gpu_model)},
           {"memory_above_bytes", json_number(needs.memory_above_bytes)},
           {"backend", json_text(to_string(needs.backend))},
-          {"labels", json_texts(needs.labels)}};
+          {"labels", json_texts(needs.labels)},
+          {"device_count", json_number(needs.device_count)}};
 }
 
 producer::JsonObject lane_object(const LaneRow& lane) {
@@ -45,7 +47,8 @@ producer::JsonObject worker_object(const WorkerStatus& worker, const std::string
     devices.push_back(producer::Json{producer::JsonObject{{"kind", json_text(to_string(device.kind))},
                                                           {"model", json_text(device.model)},
                                                           {"uuid", json_text(device.uuid)},
-                                                          {"memory_bytes", json_number(device.memory_bytes)}}});
+                                                          {"memory_bytes", json_number(device.memory_bytes)},
+                                                          {"device_count", json_number(device.device_count)}}});
   }
   return {{"worker", json_text(worker.worker)},
           {"state", json_text(state)},
@@ -68,8 +71,7 @@ std::string lane_state(const LaneRow& lane) {
 
 std::string devices_text(const WorkerStatus& worker) {
   std::map<std::string, std::size_t> count;
-  for (const DeviceInfo& device : worker.devices)
-    ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
+  for (const DeviceInfo& device : worker.devices) ++count[producer::model_of(device)];
   std::string text;
   for (const auto& [model, n] : count)
     text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;

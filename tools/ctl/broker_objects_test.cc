@@ -12,8 +12,8 @@ std::string text(producer::JsonObject object) {
 TEST(BrokerObjects, a_lane_has_its_requirements) {
   EXPECT_EQ(text(lane_object({.needs = {.gpu_model = "NVIDIA H200"}, .submitter = "ada", .queued = 2})),
             R"({"priority": "normal", "submitter": "ada", "needs": {"device": "any", "gpu": "NVIDIA H200", )"
-            R"("memory_above_bytes": 0, "backend": "torch", "labels": []}, "queued": 2, "oldest_ms": null, )"
-            R"("served": false, "paused": false})");
+            R"("memory_above_bytes": 0, "backend": "torch", "labels": [], "device_count": 1}, )"
+            R"("queued": 2, "oldest_ms": null, "served": false, "paused": false})");
 }
 
 TEST(BrokerObjects, a_worker_has_its_devices_and_targets) {

@@ -56,7 +56,9 @@ std::string no_worker_text(const Requirements& needs, std::vector<WorkerStatus> 
     device.labels.clear();
     return "waits for " + producer::needs_text(device) + ": " +
            (workers.size() == 1 ? "the only worker has none"
-                                : "none of the " + producer::counted(workers.size(), "worker") + " has one");
+                                : "none of the " + producer::counted(workers.size(), "worker") + " has one") +
+           (needs.device_count > 1 ? "; kq worker --gpus-per-lane " + std::to_string(needs.device_count) + " makes them"
+                                   : "");
   }
   if (capable_workers(needs, workers).empty())
     return "waits for " + producer::needs_text(needs) + ": no worker has both the device and all labels";

@@ -14,6 +14,7 @@
 #include <iostream>
 #include <string>
 
+#include "core/limits.h"
 #include "net/endpoint.h"
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
@@ -38,6 +39,7 @@ struct Options {
   std::string state;
   std::string url = std::string(kq::net::kDefaultBrokerUrl);
   std::string devices = "auto";
+  std::uint32_t gpus_per_lane = 0;  // 0: as the worker decides
   std::string keys;
   std::string key;
   std::string gateway;
@@ -64,6 +66,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                .key_folder = options.keys,
                                .worker_key = options.key,
                                .devices = options.devices,
+                               .gpus_per_lane = options.gpus_per_lane,
                                .gateway = options.gateway,
                                .gateway_tokens = options.gateway_tokens,
                                .gateway_operators = options.gateway_operators,
@@ -210,6 +213,10 @@ int up(int argc, char** argv) {
                options.state);
   flags.option("--devices", "LIST", "devices of the worker: auto, or a list of cpu, cuda, cuda:N (default: auto)",
                options.devices);
+  flags.number("--gpus-per-lane",
+               "GPUs of the worker that run one job together, for problems that need several (default: "
+               "$KQ_GPUS_PER_LANE, else 1)",
+               options.gpus_per_lane, 1, kq::kDeviceCountMax);
   flags.option("--broker-url", "URL", "URL on which the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
   flags.option("--keys", "DIR", "the broker's folder of keys; only the keys in it may connect", options.keys,

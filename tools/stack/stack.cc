@@ -155,6 +155,8 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
                                    "--devices", plan.devices, "--key", plan.worker_key, "--log-format", "text"},
                          .log = folder_.file("worker.log")},
              .process = std::nullopt};
+  if (plan.gpus_per_lane > 0)
+    worker_.command.words.insert(worker_.command.words.end(), {"--gpus-per-lane", std::to_string(plan.gpus_per_lane)});
   gateway_ = {.name = "kq-gateway", .command = {}, .process = std::nullopt};
   if (plan.gateway.empty()) return;
   gateway_.command = {.words = {plan.programs + "/kq-gateway", "--broker", url_, "--listen", plan.gateway, "--tokens",

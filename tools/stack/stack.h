@@ -27,6 +27,7 @@ struct StackPlan {
   std::string key_folder = "";            // the broker's folder of keys; empty for no keys
   std::string worker_key = "";            // path of the worker's key file; empty for no key
   std::string devices = "auto";           // devices of the worker, as for kq-worker --devices
+  std::uint32_t gpus_per_lane = 0;        // as for kq-worker --gpus-per-lane; 0 for its default
   std::string gateway = "";               // address HOST:PORT of the gateway; empty for no gateway
   std::string gateway_tokens = "";        // path of the gateway's file of tokens; empty for none
   std::string gateway_operators = "";     // path of the file of operators' tokens; empty for none

@@ -33,7 +33,6 @@ Expected<Json> files_of(const Board& board) {
 std::optional<std::string> unfit_to_run(const Board& board) {
   if (!board.mistake.empty()) return "leaderboard " + board.name + " cannot be read: " + board.mistake;
   const std::string here = "leaderboard " + board.name + " cannot run its own program here: ";
-  if (board.is_multi_gpu) return here + "its submissions run on several GPUs at once, and a job has one";
   if (board.lang == "py" && !board.program) return here + "none of its files is the program that config.main names";
   if (board.tests.empty() && board.benchmarks.empty()) return here + "it has neither tests nor benchmarks";
   return std::nullopt;

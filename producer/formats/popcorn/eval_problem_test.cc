@@ -62,15 +62,11 @@ TEST_F(EvalProblemTest, the_case_file_of_a_ranking_by_the_last_benchmark_has_onl
 }
 
 TEST_F(EvalProblemTest, what_cannot_run_is_said_in_one_sentence) {
-  Board several = board(), wrong = board(), without = board(), empty = board();
-  several.is_multi_gpu = true;
+  Board wrong = board(), without = board(), empty = board();
   wrong.mistake = "task.yml: lang must be py or cu";
   without.program.reset();
   empty.tests.clear();
   empty.benchmarks.clear();
-  EXPECT_THAT(why(several),
-              HasSubstr("add cannot run its own program here: its submissions run on several GPUs at once, and "
-                        "a job has one"));
   EXPECT_EQ(why(wrong), "leaderboard add cannot be read: task.yml: lang must be py or cu");
   EXPECT_THAT(why(without), HasSubstr("none of its files is the program that config.main names"));
   EXPECT_THAT(why(empty), HasSubstr("it has neither tests nor benchmarks"));

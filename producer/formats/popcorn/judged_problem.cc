@@ -125,7 +125,10 @@ std::optional<std::string> unfit(const Board& board) {
   if (board.lang != "py")
     return here + "its lang is " + board.lang +
            ", so its data are C++ values and no tensors; kq submit --judged-by problem runs its own program";
-  if (board.is_multi_gpu) return here + "its submissions run on several GPUs at once, and a job has one";
+  if (board.is_multi_gpu)
+    return here +
+           "its submissions run on several GPUs at once, and kq's judge measures on one; kq submit --judged-by problem "
+           "runs its own program";
   const bool has_reference =
       std::ranges::any_of(board.files, [](const BoardFile& file) { return file.name == "reference.py"; });
   if (!has_reference) return here + "it has no reference.py";

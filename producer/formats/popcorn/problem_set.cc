@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTaskFile = "task.yml";
+constexpr std::string_view kWorldSize = "world_size";
 constexpr std::string_view kSubmissionSource = "@SUBMISSION@";
 
 std::string lower(std::string_view text) {
@@ -111,10 +112,24 @@ class TaskReader {
     board_.benchmarks = cases(task, "benchmarks");
     if (board_.tests.size() + board_.benchmarks.size() > kCasesMax)
       throw Mistake{file_.string() + ": more than " + std::to_string(kCasesMax) + " tests and benchmarks"};
+    if (board_.is_multi_gpu) read_world_sizes();
     read_files(task);
   }
 
  private:
+  void read_world_sizes() {
+    for (const std::vector<Json>* list : {&board_.tests, &board_.benchmarks}) {
+      for (const Json& one : *list) {
+        const Json* const size = one.find(kWorldSize);
+        const std::int64_t* const count = size == nullptr ? nullptr : size->integer();
+        if (count == nullptr || *count < 1 || *count > std::int64_t{kDeviceCountMax})
+          throw Mistake{file_.string() + ": multi_gpu is true, so each test and benchmark needs " +
+                        std::string(kWorldSize) + ", a number of GPUs from 1 to " + std::to_string(kDeviceCountMax)};
+        board_.device_count = std::max(board_.device_count, static_cast<std::uint32_t>(*count));
+      }
+    }
+  }
+
   void read_limit(const YAML::Node& task, const char* key, std::uint32_t& seconds) {
     const YAML::Node value = task[key];
     if (!value) return;

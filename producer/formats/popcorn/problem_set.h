@@ -53,7 +53,8 @@ struct Board {
   Ranking ranking = Ranking::last;
   std::uint32_t test_s = 180, benchmark_s = 180, ranked_s = 180;
   bool is_multi_gpu = false;
-  std::string mistake{};  // what is wrong with the problem's task.yml; empty: nothing
+  std::uint32_t device_count = 1;  // GPUs that a submission uses at once: the largest world_size of the cases
+  std::string mistake{};           // what is wrong with the problem's task.yml; empty: nothing
 
   std::size_t timed_count() const { return ranking == Ranking::last && !benchmarks.empty() ? 1 : benchmarks.size(); }
 };

@@ -109,6 +109,24 @@ TEST_F(ProblemSetTest, mistakes_name_file_and_line) {
               HasSubstr("no file has the source @SUBMISSION@"));
 }
 
+TEST_F(ProblemSetTest, a_problem_on_several_gpus_needs_as_many_as_its_largest_world) {
+  const std::string files = "files:\n  - {name: submission.py, source: \"@SUBMISSION@\"}\n";
+  const auto read = [&](const std::string& cases) {
+    folder_.write("problems/set/one/task.yml", "lang: py\nmulti_gpu: true\n" + files + cases);
+    return read_board(folder_ / "problems/set/one");
+  };
+  const auto board = read("tests: [{world_size: 2, seed: 1}]\nbenchmarks: [{world_size: 8, seed: 1}]\n");
+  ASSERT_TRUE(board) << board.error().message;
+  EXPECT_EQ(board->device_count, 8u);
+  for (const char* world : {"", "world_size: 0", "world_size: 17", "world_size: two"}) {
+    const auto wrong = read("tests: [{world_size: 2}, {" + std::string(world) + "}]\n");
+    ASSERT_FALSE(wrong) << world;
+    EXPECT_THAT(wrong.error().message,
+                testing::EndsWith("task.yml: multi_gpu is true, so each test and benchmark needs "
+                                  "world_size, a number of GPUs from 1 to 16"));
+  }
+}
+
 TEST_F(ProblemSetTest, files_lie_inside_the_checkout) {
   TestFolder outside;
   const auto path = outside.write("secret.py", "x");

@@ -77,6 +77,7 @@ Expected<void> send(const Board& board, const fs::path& path, JudgedBy judged_by
     candidate.label += kSelfReportedSuffix;
     candidate.backend = Backend::eval_program;
     candidate.problem_name = "popcorn/" + board.name + std::string(kSelfReportedSuffix);
+    candidate.device_count = board.device_count;
     sink.candidate(std::move(candidate));
   }
   return {};

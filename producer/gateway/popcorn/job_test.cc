@@ -106,8 +106,10 @@ TEST_F(PopcornJob, what_cannot_be_judged_is_said_in_one_sentence) {
   EXPECT_EQ(why(cuda),
             "leaderboard add cannot be judged here: its lang is cu, so its data are C++ values and no tensors; "
             "kq submit --judged-by problem runs its own program");
-  EXPECT_EQ(why(several),
-            "leaderboard add cannot be judged here: its submissions run on several GPUs at once, and a job has one");
+  EXPECT_EQ(
+      why(several),
+      "leaderboard add cannot be judged here: its submissions run on several GPUs at once, and kq's judge measures "
+      "on one; kq submit --judged-by problem runs its own program");
   EXPECT_EQ(why(wrong), "leaderboard add cannot be read: task.yml: lang must be py or cu");
   EXPECT_EQ(why(bare), "leaderboard add cannot be judged here: it has no reference.py");
   many.tests.clear();
