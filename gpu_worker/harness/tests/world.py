@@ -156,6 +156,8 @@ class Child:
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
             self.channel.send(b"go")
+            if self.device == "cuda" and backend != "cuda":
+                self.channel.send(b"skip")  # a Python child on a GPU offers to start libraries
             self.channel.send(
                 json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode()
             )
