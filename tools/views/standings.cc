@@ -61,7 +61,16 @@ std::vector<Standing> first_of_each_board(std::span<const Standing> standings, s
 void StandingsBuilder::add(const RunRow& row, const std::string& value) {
   if (!row.result) return;
   const auto [place, is_new] = index_.try_emplace({value, row.job.seq}, jobs_.size());
-  if (!is_new) return add_names(jobs_[place->second].run_names, {&row.run, 1});
+  if (!is_new) {
+    // Rows come by run. Label and author are those of the run that brought the job, whatever the other runs are called.
+    if (row.run == row.job.run) {
+      if (auto first = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+        first->submitter = row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
+        rows_[place->second] = std::move(*first);
+      }
+    }
+    return add_names(jobs_[place->second].run_names, {&row.run, 1});
+  }
   auto made = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms);
   if (!made) {
     index_.erase(place);

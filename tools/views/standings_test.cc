@@ -64,6 +64,21 @@ TEST(standings, a_job_of_two_runs_counts_once_and_names_both) {
   EXPECT_THAT(standings[0].run_names, ElementsAre("r1", "r2"));
 }
 
+TEST(standings, a_run_that_reuses_a_job_does_not_take_its_names) {
+  const RunRow first = job_of("k", 1, 9'000);
+  RunRow reused = first;
+  reused.run = "a" + first.run;
+  reused.entry.submission.author = "eve";
+  reused.entry.submitter = "eve";
+  RunRow submitted = first;
+  submitted.job.run = first.run;
+  reused.job.run = first.run;
+  const auto standings = standings_of({reused, submitted});
+  ASSERT_EQ(standings.size(), 1u);
+  EXPECT_EQ(standings[0].row.author, "ada");
+  EXPECT_NE(standings[0].row.submitter, "eve");
+}
+
 TEST(standings, the_first_kernels_of_each_board_are_kept) {
   RunRow other = passed_row("gelu/d", 9'000, 20'000, 4);
   const auto all = standings_of({job_of("a", 1, 9'000), job_of("b", 2, 8'000), job_of("c", 3, 7'000), other});
