@@ -64,7 +64,7 @@ bool have_times(const ComparedKernel& kernel, const CompareOptions& options) {
 Change by_verdict(const ComparedKernel& kernel, Metric metric) {
   if (kernel.now == nullptr) return Change::missing;
   if (kernel.base == nullptr) return Change::added;
-  if (!kernel.base->is_finished || !kernel.now->is_finished) return Change::unfinished;
+  if (!kernel.base->is_judged || !kernel.now->is_judged) return Change::unfinished;
   if (kernel.base->is_passed != kernel.now->is_passed) return kernel.now->is_passed ? Change::passed : Change::failed;
   if (!kernel.now->is_passed) return Change::failing;
   const bool is_same_place = kernel.base->device == kernel.now->device || metric == Metric::speedup;
@@ -164,7 +164,7 @@ std::string_view meaning_of(Change change) {
     case Change::failing:
       return "does not pass, as before";
     case Change::unfinished:
-      return "not finished in one of the runs";
+      return "not finished, or ended without being judged, in one of the runs";
     case Change::incomparable:
       return "passes, on another device model or against another problem";
   }
@@ -175,7 +175,7 @@ KernelResult kernel_result(const RunRow& row) {
   const Submission& submission = row.entry.submission;
   KernelResult side{.seq = row.job.seq,
                     .outcome = outcome_text(row),
-                    .is_finished = row.result.has_value(),
+                    .is_judged = row.result && row_of(name_of(row.result->verdict)).terminal,
                     .is_passed = row.result && name_of(row.result->verdict) == VerdictName::passed,
                     .problem = submission.problem.name,
                     .problem_hash = submission.problem.hash,
@@ -222,7 +222,7 @@ RegressionFinding regression_finding(const Comparison& comparison) {
   std::size_t compared_count = 0;
   for (const ComparedKernel& kernel : comparison.kernels) {
     if (kernel.base == nullptr) continue;
-    if (kernel.change == Change::unfinished && (kernel.base->is_passed || !kernel.base->is_finished))
+    if (kernel.change == Change::unfinished && (kernel.base->is_passed || !kernel.base->is_judged))
       return RegressionFinding::unfinished;
     if (!kernel.base->is_passed) continue;
     ++passed_count;

@@ -37,7 +37,7 @@ struct CompareOptions {
 struct KernelResult {
   Sequence seq = 0;
   std::string outcome = {};  // "passed", "wrong_answer (shape)", "queued"
-  bool is_finished = false;
+  bool is_judged = false;    // not where the job is not finished, or was cancelled, expired, abandoned or had no device
   bool is_passed = false;
   std::string problem = {};
   Hash problem_hash = {};

@@ -73,6 +73,10 @@ TEST(CompareRuns, what_was_not_measured_is_not_free_of_regressions) {
   EXPECT_EQ(finding(a, failing), RegressionFinding::regressed);
   EXPECT_EQ(finding(a, results({queued_row("a")})), RegressionFinding::unfinished);
   EXPECT_EQ(finding(results({queued_row("a")}), a), RegressionFinding::unfinished);
+  for (const VerdictName name : {VerdictName::cancelled, VerdictName::expired, VerdictName::abandoned}) {
+    EXPECT_EQ(finding(a, results({ended_row("a", name)})), RegressionFinding::unfinished) << to_string(name);
+    EXPECT_EQ(finding(results({ended_row("a", name)}), a), RegressionFinding::unfinished) << to_string(name);
+  }
   EXPECT_EQ(finding(failing, results({queued_row("a")})), RegressionFinding::none);
   EXPECT_EQ(finding(a, results({other_problem})), RegressionFinding::nothing_compared);
   EXPECT_EQ(finding(results({timed("a", 1'000), timed("b", 1'000)}), results({other_problem, timed("b", 1'000)})),
