@@ -65,6 +65,12 @@ class Everyday(kq.EndToEndTest):
             self.assertEqual(kq.processes_of(self.folder), [])
             self.kq("ctl", "cancel", "--run", "rest", *cancel, code=5)
 
+    def test_a_forced_rerun_that_was_given_up_goes_on_with_its_own_jobs(self) -> None:
+        jobs = kq.write_sweep(self.folder / "forced", {"relu/a": kq.RIGHT})
+        self.kq("sweep", jobs, "--device", "cpu")
+        done = self.kq("sweep", jobs, "--device", "cpu", "--force-rerun", "--timeout", "0.1", code=4)
+        self.assertIn("to go on: kq up -d && kq results forced --wait; to cancel the rest: ", done.stderr)
+
     def test_a_sweep_says_why_nothing_moves(self) -> None:
         jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT})
         done = self.kq("sweep", jobs, "--gpu", "NVIDIA H200", "--timeout", "12", code=4)

@@ -231,18 +231,22 @@ std::string Evaluation::next_commands(const std::string& run, const std::vector<
   std::string again = plan_.program;
   std::replace(again.begin(), again.end(), '-', ' ');
   for (const std::string& word : words) {
-    if (word == "--force-rerun") continue;  // with it the command would begin anew
+    if (word == "--force-rerun") continue;  // nothing was submitted, or another command goes on
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
     again += " " + word.substr(0, dashes);
     if (dashes < word.size() || word.empty()) again += producer::shell_quoted(word.substr(dashes));
   }
   // A shell may have expanded a pattern to thousands of words.
+  const auto usual = default_state_folder(process_environment);
+  const std::string state = usual && *usual == state_ ? "" : " --state " + producer::shell_quoted(state_);
+  // The same command without --force-rerun would take the results of earlier jobs, and with it new jobs.
+  if (has_submitted_ && std::ranges::find(words, "--force-rerun") != words.end()) {
+    again = "kq results " + producer::shell_quoted(run) + " --wait" + (stack_ ? "" : place_options());
+    if (stack_) again = "kq up -d" + state + " && " + again;
+  }
   std::string text = "to go on: " + (again.size() <= kCommandBytesMax ? again : "the same command");
   if (!has_submitted_) return text;
-  const auto usual = default_state_folder(process_environment);
-  const std::string where = state_.empty()              ? " --broker " + producer::shell_quoted(url_)
-                            : usual && *usual == state_ ? ""
-                                                        : " --state " + producer::shell_quoted(state_);
+  const std::string where = state_.empty() ? " --broker " + producer::shell_quoted(url_) : state;
   return text + "; to cancel the rest: kq ctl cancel --run " + producer::shell_quoted(run) + where;
 }
 
