@@ -154,7 +154,8 @@ class FirstPass {
         const auto [first, is_new] = places.try_emplace(label, candidate.where);
         if (is_new) continue;
         mistake(candidate.where + ": the label '" + label + "' is taken by " + first->second +
-                "; labels must differ within a run: name one of them with kq: id=NAME at its head, or submit it under "
+                "; labels must differ within a run: name one of them with kq: id=NAME at its head, or with id in its "
+                "line of JSON Lines, or submit it under "
                 "another --run");
         bad_.push_back(ordinal);
         return;

@@ -17,7 +17,8 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 constexpr const char* kRemedy =
-    "; labels must differ within a run: name one of them with kq: id=NAME at its head, or submit it under another "
+    "; labels must differ within a run: name one of them with kq: id=NAME at its head, or with id in its line of JSON "
+    "Lines, or submit it under another "
     "--run";
 
 std::vector<std::string> labels(const Prepared& prepared) {

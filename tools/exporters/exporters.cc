@@ -70,6 +70,11 @@ Expected<std::string> format_of_file(const std::string& out) {
                      " would be one JSON value, which kq-dump does not write: name JSON Lines FILE.jsonl, or give "
                      "--format csv or jsonl for a file of another name");
   }
+  for (const std::string_view other : {".gz", ".zst", ".xz", ".bz2", ".zip", ".xlsx", ".xls", ".tsv"}) {
+    if (ending == other)
+      return bad_input(printable(out) + " would not be what its ending says: kq-dump writes plain CSV or JSON Lines; " +
+                       "name FILE.csv or FILE.jsonl, or give --format csv or jsonl for a file of another name");
+  }
   return "csv";
 }
 

@@ -105,6 +105,8 @@ TEST(exporters, a_file_without_a_format_has_that_of_its_ending) {
   EXPECT_EQ(format_of_file("out/mine.csv"), "csv");
   EXPECT_EQ(format_of_file("mine"), "csv");
   EXPECT_EQ(format_of_file("a.b/mine.jsonl"), "jsonl");
+  for (const char* name : {"mine.csv.gz", "mine.xlsx", "mine.tsv"})
+    EXPECT_THAT(format_of_file(name).error().message, ::testing::HasSubstr("name FILE.csv or FILE.jsonl")) << name;
   EXPECT_EQ(format_of_file("mine.parquet").error().message,
             "mine.parquet would be a file of Parquet; Parquet is made from JSON Lines: "
             "kq-dump NAME --format jsonl | python -m kq export -o FILE.parquet");

@@ -66,7 +66,7 @@ TEST(schema, the_table_has_units_and_meanings) {
   const std::string table = schema_table(*Selection::make({.columns = "median_us,label"}, 0));
   EXPECT_EQ(table,
             "column     unit  meaning\n"
-            "median_us  us    median time of one call\n"
+            "median_us  us    published time of one call; its rule is in integrity.md\n"
             "label      -     name of the job, unique in its run\n");
 }
 
