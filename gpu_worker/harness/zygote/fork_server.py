@@ -145,6 +145,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
     import triton
 
     import_extensions()
+    from harness.backends import BACKENDS
     from harness.children import child  # noqa: F401
     from harness.extensions import toolchain, torch_prefix
     from harness.kernels import (
@@ -166,7 +167,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         "compilers": device_code.compilers(identity),
         # The list holds cuda on every machine. Without NVRTC a CUDA job ends as unsupported_here with its reason,
         # instead of waiting for a worker that never comes.
-        "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel", "eval_program"],
+        "backends": [*BACKENDS, "eval_program"],
     }
 
 
