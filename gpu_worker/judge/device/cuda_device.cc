@@ -8,7 +8,6 @@
 #include "core/base/check.h"
 #include "gpu_worker/judge/device/cuda_compare.h"
 #include "gpu_worker/judge/device/cuda_kernels.h"
-#include "gpu_worker/judge/device/cuda_read.h"
 #include "gpu_worker/judge/device/cuda_spin_kernel.h"
 #include "sys/fd.h"
 
@@ -86,7 +85,6 @@ class CudaDevice : public Device {
  public:
   CudaDevice(const Driver& driver, cuda::Ordinal ordinal) : driver_(driver), ordinal_(ordinal) {}
   ~CudaDevice() override {
-    reads_.reset();
     spin_.reset();
     comparisons_.reset();
     kernels_.reset();
@@ -127,7 +125,10 @@ class CudaDevice : public Device {
   }
 
   Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override {
-    return reads_->read(to, at(from, offset, to.size()));
+    const Pointer source = at(from, offset, to.size());
+    if (to.empty()) return {};
+    const Result r = driver_.copy_to_host(to.data(), source, to.size());
+    return r == kSuccess ? Expected<void>() : failed(driver_, "cuMemcpyDtoH", r);
   }
 
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
@@ -235,7 +236,6 @@ class CudaDevice : public Device {
     if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
     comparisons_.emplace(driver_, *kernels_);
     if (const auto opened = comparisons_->open(); !opened) return opened;
-    reads_.emplace(driver_);
     spin_.emplace(driver_, *kernels_);
     return spin_->open(cache_bytes_);
   }
@@ -302,7 +302,6 @@ class CudaDevice : public Device {
   std::optional<cuda::Kernels> kernels_;
   std::optional<cuda::SpinKernel> spin_;
   std::optional<cuda::Comparisons> comparisons_;
-  std::optional<cuda::LargeReads> reads_;
 };
 
 }  // namespace

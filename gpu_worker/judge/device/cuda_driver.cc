@@ -63,7 +63,6 @@ Expected<Driver> open_driver(const std::string& library) {
   found.find("cuCtxResetPersistingL2Cache", driver.reset_persisting);
   found.find("cuMemcpyDtoD_v2", driver.copy);
   found.find("cuMemcpyDtoH_v2", driver.copy_to_host);
-  found.find("cuMemcpyDtoHAsync_v2", driver.start_copy_to_host);
   found.find("cuMemsetD32_v2", driver.fill_words);
   found.find("cuModuleLoadData", driver.module_load);
   found.find("cuModuleUnload", driver.module_unload);

@@ -78,7 +78,6 @@ struct Driver {
   Result (*reset_persisting)();
   Result (*copy)(Pointer to, Pointer from, std::size_t bytes);
   Result (*copy_to_host)(void* to, Pointer from, std::size_t bytes);
-  Result (*start_copy_to_host)(void* to, Pointer from, std::size_t bytes, Stream stream);
   Result (*fill_words)(Pointer to, unsigned word, std::size_t words);
   Result (*module_load)(Module* module, const void* image);
   Result (*module_unload)(Module module);

@@ -33,7 +33,7 @@ struct SpinWords {
 
 // The result of agree, in device memory. The words must be zero before.
 struct AgreeWords {
-  std::uint64_t wrong;        // elements, or parts of complex ones, beyond the tolerance
+  std::uint64_t wrong;        // 1 where an element, or a part of a complex one, is beyond the tolerance
   std::uint64_t max_abs_err;  // bits of a double
   std::uint64_t max_rel_err;
 };

@@ -240,10 +240,6 @@ inline void set_memory_functions(Driver& driver) {
     ++gpu.syncs_needed;
     return result("copy");
   };
-  driver.start_copy_to_host = [](void* to, Pointer from, std::size_t bytes, cuda::Stream) {
-    std::memcpy(to, host<std::byte>(from), bytes);
-    return result("start_copy_to_host");
-  };
   driver.copy_to_host = [](void* to, Pointer from, std::size_t bytes) {
     std::memcpy(to, host<void>(from), bytes);
     return result("copy_to_host");
