@@ -32,16 +32,45 @@ class ChildrenTest : public ::testing::Test {
     fs::remove_all(scratch());
   }
   static fs::path scratch() { return TestLane::root() / "children"; }
-  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
+  // Starts a zygote whose children run other code in place of a function of harness/children/preforked.py. Returns null
+  // where it does not start.
+  static std::shared_ptr<Zygote> zygote_with(const std::string& name, const std::string& code) {
+    ZygoteOptions options = TestLane::options().zygote;
+    const fs::path harness = scratch().parent_path() / name / "harness";
+    fs::remove_all(harness);
+    fs::create_directories(harness.parent_path());
+    fs::copy(options.harness, harness, fs::copy_options::recursive);
+    std::ofstream(harness / "children" / "preforked.py", std::ios::app) << "\n" << code;
+    options.harness = harness;
+    auto zygote = Zygote::start(options);
+    EXPECT_TRUE(zygote) << zygote.error().message;
+    return zygote ? std::shared_ptr<Zygote>(std::move(*zygote)) : nullptr;
+  }
+  // Returns what a child of an_offer_is_taken... has printed as the answer to its offer.
+  static std::string answer_of(LaneChild& child) {
+    const std::string begin = "the answer is ";
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (;;) {
+      const std::string log = child.log.so_far();
+      const std::size_t at = log.find(begin);
+      const std::size_t end = at == log.npos ? log.npos : log.find('\n', at);
+      if (end != log.npos) return log.substr(at + begin.size(), end - at - begin.size());
+      if (std::chrono::steady_clock::now() > deadline) return "none in: " + log;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr,
+                                     const std::shared_ptr<Zygote>& zygote = nullptr) {
     const LaneOptions options = TestLane::options();
     return std::make_unique<Children>(
         ChildrenOptions{.arch = {},
                         .scratch = scratch(),
                         .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
-                        .host_bytes_max = options.limits.host_bytes_max,
+                        .host_bytes_max = std::max<std::uint64_t>(options.limits.host_bytes_max, 4ull << 30),
                         .window_bytes_max = options.limits.window_bytes_max,
                         .ahead = ahead},
-        warm_ups_, [this] { return lane_->zygote(); }, std::move(inspect));
+        warm_ups_, [this, zygote] { return zygote ? Expected<std::shared_ptr<Zygote>>(zygote) : lane_->zygote(); },
+        std::move(inspect));
   }
   static std::size_t directory_count() {
     std::error_code none_yet;
@@ -106,32 +135,15 @@ TEST_F(ChildrenTest, one_of_an_expected_kind_is_forked_ahead) {
 }
 
 TEST_F(ChildrenTest, a_cold_child_does_not_wait_for_a_job) {
-  ZygoteOptions options = TestLane::options().zygote;
-  const fs::path harness = scratch().parent_path() / "cold" / "harness";
-  fs::remove_all(harness);
-  fs::create_directories(harness.parent_path());
-  fs::copy(options.harness, harness, fs::copy_options::recursive);
-  std::ofstream(harness / "children" / "preforked.py", std::ios::app)
-      << "\ndef warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n";
-  options.harness = harness;
-  auto zygote = Zygote::start(options);
-  ASSERT_TRUE(zygote) << zygote.error().message;
-  const std::shared_ptr<Zygote> cold = std::move(*zygote);
-  const LaneOptions lane = TestLane::options();
-  Children children(
-      ChildrenOptions{.arch = {},
-                      .scratch = scratch(),
-                      .first_uid = lane.first_uid == 0 ? 0 : lane.first_uid + kChildrenMax,
-                      .host_bytes_max = lane.limits.host_bytes_max,
-                      .window_bytes_max = lane.limits.window_bytes_max,
-                      .ahead = 1},
-      warm_ups_, [&] { return cold; }, nullptr);
-  children.wait_until_ready();
+  const auto zygote = zygote_with("cold", "def warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n");
+  ASSERT_TRUE(zygote);
+  const auto one = children(1, nullptr, zygote);
+  one->wait_until_ready();
   EXPECT_TRUE(directories_become(0)) << "the cold child is reaped, and none is forked before one is wanted";
-  auto taken = children.take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << "the child's first answer to the judge says why it is cold";
   EXPECT_TRUE(taken->is_cold);
-  children.retire(std::move(*taken));
+  one->retire(std::move(*taken));
 }
 
 // A child enters its sandbox at once, and initialises CUDA when the judge has prepared its trials or a job needs the
@@ -159,42 +171,34 @@ TEST_F(ChildrenTest, no_warm_up_begins_while_the_judge_prepares_unless_a_job_nee
   EXPECT_TRUE(has_second_waited);
 }
 
-// A reference loads kernels part by part, and pauses if the judge begins to prepare.
-TEST_F(ChildrenTest, a_warm_up_in_parts_waits_before_each_part) {
-  const auto warm_up_becomes = [this](bool running, std::chrono::seconds limit) {
-    const auto until = std::chrono::steady_clock::now() + limit;
-    while (warm_ups_.any_running() != running && std::chrono::steady_clock::now() < until) {
-    }
-    return warm_ups_.any_running() == running;
-  };
-  // Without a GPU all parts take only some milliseconds. If this thread gets no processor for so long, they end before
-  // the test sees them or can set the judge to preparing, and the test is tried again.
-  bool has_waited = false;
-  for (int tries = 0; tries < kTriesMax && !has_waited; ++tries) {
-    const auto one = children(1);
-    one->wait_until_ready();
-    warm_ups_.set_preparing(true);
-    auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
-    ASSERT_TRUE(reference) << reference.error().message;
-    warm_ups_.set_preparing(false);
-    if (!warm_up_becomes(true, std::chrono::seconds(5))) {
-      one->retire(std::move(*reference));
-      continue;
-    }
-    warm_ups_.set_preparing(true);
-    ASSERT_TRUE(warm_up_becomes(false, std::chrono::seconds(60))) << "no part runs on the device";
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-    std::thread later([&] {
-      std::this_thread::sleep_until(until);
-      warm_ups_.set_preparing(false);
-    });
-    one->wait_until_ready();
-    has_waited = std::chrono::steady_clock::now() >= until;
-    EXPECT_FALSE(warm_ups_.any_running());
-    later.join();
-    one->retire(std::move(*reference));
+// A child offers to start libraries. The offer is skipped where a job needs the child, or none waits for the next job.
+TEST_F(ChildrenTest, an_offer_is_taken_where_another_child_waits_for_the_next_job) {
+  const auto zygote = zygote_with("offers", R"(
+def warm_up(job, judge, *_):
+    judge.send(b"asks")
+    receive(judge)
+    judge.send(b"offers")
+    print("the answer is", receive(judge).decode(), flush=True)
+)");
+  ASSERT_TRUE(zygote);
+  const auto one = children(1, nullptr, zygote);
+  one->wait_until_ready();
+  const auto take = [&] { return one->take(ChildRole::submission, ChildKind::python, lease_, nullptr); };
+  auto first = take();
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(answer_of(*first), "skip") << "no other child waited when this one was forked";
+  const auto two = children(2, nullptr, zygote);
+  two->wait_until_ready();
+  std::vector<LaneChild> taken;
+  for (int i = 0; i < 4; ++i) {
+    auto child = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(child) << child.error().message;
+    taken.push_back(std::move(*child));
+    two->wait_until_ready();
   }
-  EXPECT_TRUE(has_waited);
+  EXPECT_EQ(answer_of(taken[2]), "go") << "it was forked while one waited and none was wanted";
+  one->retire(std::move(*first));
+  for (LaneChild& child : taken) two->retire(std::move(child));
 }
 
 TEST_F(ChildrenTest, retire_when_quiet_waits_while_the_judge_prepares_unless_the_end_is_awaited) {
