@@ -129,12 +129,21 @@ class Trickle {
 // Far longer than any limit of the server, so that only a failure takes so long.
 constexpr std::int64_t kLongMs = 30'000;
 
+// Returns the answer of a server that ends slow peers to serve others. On a busy machine this peer itself may be slow
+// between its connection and its request, and asks again as a browser does.
+std::string ask_busy(std::uint16_t port, const std::string& request) {
+  const auto began = Clock::now();
+  std::string answer;
+  while (answer.empty() && ms_since(began) < kLongMs) answer = ask(port, request);
+  return answer;
+}
+
 TEST(HttpServerTest, a_complete_request_is_answered_beside_sixty_peers_that_trickle_theirs) {
   const auto http = server();
   const Trickle trickle(http->port(), 60);
   for (int i = 0; i < 3; ++i) {
     const auto asked = Clock::now();
-    EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(ask_busy(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
     EXPECT_LT(ms_since(asked), kLongMs);
   }
 }
@@ -157,7 +166,7 @@ TEST(HttpServerTest, a_request_that_trickles_is_ended_at_its_deadline) {
 TEST(HttpServerTest, the_server_stops_in_time_although_peers_trickle_their_requests) {
   auto http = server();
   auto trickle = std::make_unique<Trickle>(http->port(), 60);
-  EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask_busy(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
   auto ending = std::async(std::launch::async, [&] { http.reset(); });
   EXPECT_EQ(ending.wait_for(std::chrono::milliseconds(kLongMs)), std::future_status::ready);
   trickle.reset();
