@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "core/base/check.h"
@@ -143,7 +144,8 @@ struct E8m0 {
   }
 };
 
-// Elements are compared in blocks. Only where a block has a wrong element, its elements are compared one by one.
+// Elements are compared in blocks. Where a block may have a wrong element, its errors are measured in doubles, and one
+// by one only where a number is not finite.
 constexpr std::size_t kBlock = 1024;
 constexpr std::size_t kLanes = 16;
 
@@ -197,6 +199,47 @@ std::optional<Worst> compare_stored(const typename Format::Stored* expected, con
   }
 }
 
+// What a block of finite numbers has shown.
+struct BlockErrors {
+  std::uint64_t wrong = 0;
+  double excess = 0;  // largest; it is above 1 exactly where an element is wrong
+  Worst worst;
+  bool is_finite = false;  // otherwise the other members mean nothing
+};
+
+double excess_at(double error, double allowed) {
+  return error / std::max(allowed, std::numeric_limits<double>::min());
+}
+
+// The loop suits the vectoriser, as that of compare_block() does.
+BlockErrors measure_block(const double* expected, const double* got, Tolerance tolerance) {
+  using Lanes = std::array<double, kLanes>;
+  constexpr double kHuge = std::numeric_limits<double>::infinity();
+  Lanes wrong{}, excess{}, abs_err{}, rel_err{};
+  Lanes special{};  // becomes NaN where a number is not finite
+  for (std::size_t i = 0; i < kBlock; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double e = expected[i + lane];
+      const double g = got[i + lane];
+      const double size = std::abs(e);
+      const double error = std::abs(g - e);
+      const double allowed = tolerance.atol + tolerance.rtol * size;
+      const double over = excess_at(error, allowed);
+      const double relative = error / (size > 0 ? size : kHuge);
+      wrong[lane] += error <= allowed ? 0.0 : 1.0;
+      excess[lane] = over > excess[lane] ? over : excess[lane];
+      abs_err[lane] = error > abs_err[lane] ? error : abs_err[lane];
+      rel_err[lane] = relative > rel_err[lane] ? relative : rel_err[lane];
+      special[lane] += (e - e) + (g - g);
+    }
+  }
+  const auto sum = [](const Lanes& lanes) { return std::accumulate(lanes.begin(), lanes.end(), 0.0); };
+  return {.wrong = static_cast<std::uint64_t>(sum(wrong)),
+          .excess = *std::ranges::max_element(excess),
+          .worst = {*std::ranges::max_element(abs_err), *std::ranges::max_element(rel_err)},
+          .is_finite = sum(special) == 0 && std::ranges::max(abs_err) < kHuge};
+}
+
 bool close(double expected, double got, Tolerance tolerance) {
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected) || std::isinf(got)) return expected == got;
@@ -207,8 +250,14 @@ bool close(double expected, double got, Tolerance tolerance) {
 double excess_of(double expected, double got, Tolerance tolerance) {
   const double error = std::abs(got - expected);
   if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
-  const double allowed = tolerance.atol + tolerance.rtol * std::abs(expected);
-  return error / std::max(allowed, std::numeric_limits<double>::min());
+  return excess_at(error, tolerance.atol + tolerance.rtol * std::abs(expected));
+}
+
+template <class Format>
+std::array<double, kBlock> doubles(const typename Format::Stored* stored) {
+  std::array<double, kBlock> values;
+  for (std::size_t i = 0; i < kBlock; ++i) values[i] = static_cast<double>(Format::value(stored[i]));
+  return values;
 }
 
 template <class T>
@@ -443,6 +492,9 @@ void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span
         max_rel_err_ = std::max(max_rel_err_, worst->rel_err);
         continue;
       }
+      if constexpr (Format::kParts == 1) {
+        if (add_block(total_ + start, doubles<Format>(expected + start), doubles<Format>(got + start))) continue;
+      }
     }
     for (std::size_t i = start; i < start + size; i += Format::kParts) {
       bool is_noted = false;  // of a complex element, its first wrong part is recorded
@@ -456,6 +508,34 @@ void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span
     }
   }
   total_ += n / Format::kParts;
+}
+
+bool Comparison::add_block(std::uint64_t first, std::span<const double> expected, std::span<const double> got) {
+  const BlockErrors errors = measure_block(expected.data(), got.data(), tolerance_);
+  if (!errors.is_finite) return false;
+  max_abs_err_ = std::max(max_abs_err_, errors.worst.abs_err);
+  max_rel_err_ = std::max(max_rel_err_, errors.worst.rel_err);
+  if (errors.wrong == 0) return true;
+  const auto is_wrong = [&](std::size_t i) { return !close(expected[i], got[i], tolerance_); };
+  if (mismatched_ == 0) {
+    std::size_t i = 0;
+    while (!is_wrong(i)) ++i;
+    first_ = first + i;
+    first_expected_ = expected[i];
+    first_got_ = got[i];
+  }
+  std::size_t end = kBlock;
+  while (!is_wrong(end - 1)) --end;
+  last_ = first + end - 1;
+  mismatched_ += errors.wrong;
+  if (errors.excess <= worst_excess_) return true;
+  std::size_t i = 0;
+  while (excess_of(expected[i], got[i], tolerance_) < errors.excess) ++i;
+  worst_excess_ = errors.excess;
+  worst_ = first + i;
+  worst_expected_ = expected[i];
+  worst_got_ = got[i];
+  return true;
 }
 
 template <class Integer>

@@ -83,6 +83,8 @@ class Comparison {
   template <class Integer>
   void add_integers(std::span<const std::byte> expected, std::span<const std::byte> got);
   void add_booleans(std::span<const std::byte> expected, std::span<const std::byte> got);
+  // Compares a block of finite numbers, and returns false, without having recorded anything, where one is not finite.
+  bool add_block(std::uint64_t first, std::span<const double> expected, std::span<const double> got);
   // Records the comparison of one element, or of one part of a complex element.
   void note(std::uint64_t element, bool is_equal, double expected, double got);
 

@@ -237,6 +237,37 @@ TEST(Compare, blocks_agree_with_single_elements) {
   }
 }
 
+// The same where wrong elements are many, for a dtype that is stored as doubles and one that is not.
+template <class T>
+void expect_blocks_of_wrong_elements_as_single_ones(Dtype dtype) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> draw(-2, 2);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<T> expected(4096);
+    for (T& value : expected) value = static_cast<T>(random() % 8 == 0 ? 0 : draw(random));
+    std::vector<T> got = expected;
+    for (T& value : got) {
+      if (random() % (1 + round) == 0) value += static_cast<T>(draw(random));
+    }
+    if (round % 5 == 1) got[random() % 4096] = std::numeric_limits<T>::infinity();
+    if (round % 5 == 2) expected[random() % 4096] = -std::numeric_limits<T>::infinity();
+    if (round % 5 == 3) got[random() % 4096] = std::numeric_limits<T>::lowest();
+    const auto whole = compare(dtype, expected, got);
+    Comparison single(dtype, tolerance_for(dtype, {}, {}));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      single.add(std::as_bytes(std::span(&expected[i], 1)), std::as_bytes(std::span(&got[i], 1)));
+    }
+    ASSERT_EQ(whole.mismatch(), single.mismatch()) << "round " << round;
+    ASSERT_EQ(whole.worst(), single.worst());
+    ASSERT_EQ(whole.last(), single.last());
+  }
+}
+
+TEST(Compare, blocks_of_wrong_elements_agree_with_single_elements) {
+  expect_blocks_of_wrong_elements_as_single_ones<float>(Dtype::float32);
+  expect_blocks_of_wrong_elements_as_single_ones<double>(Dtype::float64);
+}
+
 TEST(Compare, a_share_of_elements_may_differ_where_the_problem_says_so) {
   const std::vector<float> expected(100, 1.0f);
   std::vector<float> got = expected;

@@ -247,6 +247,22 @@ void AllowanceComparison::add(std::span<const double> expected, std::span<const 
   }
 }
 
+void AllowanceComparison::add(const StoredNumbers& expected, const StoredNumbers& got) {
+  KQ_CHECK(elements_of(expected) == elements_of(got));
+  std::vector<AllowanceComparison> slices(slice_count(expected));
+  for_each_slice(slices.size(), [&](std::size_t i) {
+    for_each_part(std::array{expected, got}, i, [&](const auto& part) { slices[i].add(part[0], part[1]); });
+  });
+  for (const AllowanceComparison& slice : slices) append(slice);
+}
+
+void AllowanceComparison::append(const AllowanceComparison& others) {
+  count_ += others.count_;
+  expected_squares_ += others.expected_squares_;
+  difference_.add(others.difference_);
+  is_form_right_ = is_form_right_ && others.is_form_right_;
+}
+
 bool AllowanceComparison::is_right(const TruthAllowance& allowance) const {
   if (!is_form_right_ || allowance.trials == 0 || count_ == 0) return false;
   const double size = std::sqrt(expected_squares_ / static_cast<double>(count_));

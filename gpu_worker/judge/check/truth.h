@@ -95,9 +95,14 @@ class TruthComparison {
 class AllowanceComparison {
  public:
   void add(std::span<const double> expected, std::span<const double> got);
+  // The same for tensors of equally many elements. Several threads measure a large piece (slices.h).
+  void add(const StoredNumbers& expected, const StoredNumbers& got);
   bool is_right(const TruthAllowance& allowance) const;
 
  private:
+  // Adds what other pieces have shown.
+  void append(const AllowanceComparison& others);
+
   std::uint64_t count_ = 0;
   double expected_squares_ = 0;
   ErrorSums difference_;

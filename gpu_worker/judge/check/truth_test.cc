@@ -116,6 +116,11 @@ TEST(Truth, later_trials_are_measured_by_what_earlier_ones_have_allowed) {
   const auto is_right = [&](const std::vector<double>& got) {
     AllowanceComparison comparison;
     comparison.add(numbers(3e-4), got);
+    const std::vector<double> expected = numbers(3e-4);
+    AllowanceComparison of_stored;
+    of_stored.add({channel::Dtype::float64, std::as_bytes(std::span(expected))},
+                  {channel::Dtype::float64, std::as_bytes(std::span(got))});
+    EXPECT_EQ(of_stored.is_right(allowance), comparison.is_right(allowance));
     return comparison.is_right(allowance);
   };
   EXPECT_TRUE(is_right(numbers(-3e-4)));

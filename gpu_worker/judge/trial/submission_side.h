@@ -232,6 +232,14 @@ class SubmissionSide {
   // For each output, whether zeros are within the tolerance in the pieces that were read in the first trial.
   std::vector<bool> zeros_may_pass_;
   std::optional<Evidence> suspicion_;
+  // The pieces of outputs that are measured by the truth, on the host. They are kept from trial to trial, because the
+  // first use of fresh memory takes as long as the measuring.
+  struct PieceBuffers {
+    std::vector<std::byte> exact;
+    std::vector<std::byte> expected;
+    std::vector<std::byte> got;
+  };
+  PieceBuffers piece_buffers_;
   std::vector<TruthAllowance> allowances_;  // by output; shorter where later outputs needed no truth
   bool is_tolerance_of_floats_ = false;     // whether the tolerance in correctness_ is that of a floating-point output
   std::string idle_kernels_;                // that the first calls ran no kernel of its own, in the child's words

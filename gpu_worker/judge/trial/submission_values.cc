@@ -19,7 +19,7 @@ constexpr std::uint64_t kSampleBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
 constexpr std::uint64_t kFirstPieces = 8;
 // An output that is measured by the truth is read in pieces of this size.
-constexpr std::uint64_t kTruthPieceBytes = 64u << 20;
+constexpr std::uint64_t kTruthPieceBytes = 16u << 20;
 // Of an output that is measured by what earlier trials allow, a later trial reads some pieces. Of work that a
 // submission leaves out in one piece in a hundred, half of the trials find some.
 constexpr std::uint64_t kAllowancePieceBytes = 256u << 10;
@@ -217,19 +217,26 @@ Step<bool> SubmissionSide::is_within_allowance(const Trial& trial, const Expecta
   const std::uint64_t all = (tensor.bytes + kAllowancePieceBytes - 1) / kAllowancePieceBytes;
   const std::uint64_t pieces = std::min(all, kAllowancePiecesMax);
   const std::uint64_t step = tensor.bytes / pieces / element_bytes * element_bytes;
-  AllowanceComparison comparison;
+  auto& expected = piece_buffers_.expected;
+  auto& got = piece_buffers_.got;
+  expected.resize(pieces * kAllowancePieceBytes);
+  got.resize(pieces * kAllowancePieceBytes);
+  std::uint64_t filled = 0;
   for (std::uint64_t i = 0; i < pieces; ++i) {
     const bool is_whole = pieces == all;
     const std::uint64_t spare = is_whole ? 0 : step - kAllowancePieceBytes;
     const std::uint64_t shift = spare == 0 ? 0 : (trial.slot_draw >> 8) % spare / element_bytes * element_bytes;
     const std::uint64_t at = is_whole ? i * kAllowancePieceBytes : i * step + shift;
     const std::uint64_t bytes = std::min(kAllowancePieceBytes, tensor.bytes - at);
-    const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, begin + at}, bytes);
-    if (!expected) return stop(expected.error());
-    const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, begin + at}, bytes);
-    if (!got) return stop(got.error());
-    comparison.add(*expected, *got);
+    const auto read_into = [&](std::vector<std::byte>& buffer, const Memory& from) {
+      return device_.read(std::span(buffer).subspan(filled, bytes), from, begin + at);
+    };
+    if (const auto read = read_into(expected, expectation.expected); !read) return stop(read.error());
+    if (const auto read = read_into(got, expectation.snapshot); !read) return stop(read.error());
+    filled += bytes;
   }
+  AllowanceComparison comparison;
+  comparison.add({tensor.dtype, std::span(expected).first(filled)}, {tensor.dtype, std::span(got).first(filled)});
   return comparison.is_right(allowances_[output]);
 }
 
@@ -241,10 +248,9 @@ Step<TruthComparison> SubmissionSide::compare_with_truth(const Expectation& expe
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t exact_bytes = channel::element_bytes(exact.dtype);
   TruthComparison comparison(tolerance);
-  std::array<std::vector<std::byte>, 3> buffers;
   for (std::uint64_t at = 0; at < tensor.bytes; at += kTruthPieceBytes) {
     const std::uint64_t bytes = std::min(kTruthPieceBytes, tensor.bytes - at);
-    auto& [exact_buffer, expected, got] = buffers;
+    auto& [exact_buffer, expected, got] = piece_buffers_;
     expected.resize(bytes);
     got.resize(bytes);
     if (const auto read = device_.read(expected, expectation.expected, begin + at); !read) return stop(read.error());
@@ -267,12 +273,12 @@ Step<void> SubmissionSide::add_rounding(const Plan& plan, const ReferenceSide::T
   const Tensor& exact = truth.outputs[output];
   const Tensor& exact_of_rounded = rounded.outputs[output];
   if (exact_of_rounded.dtype != exact.dtype) return {};
-  std::array<std::vector<std::byte>, 2> buffers;
   for (std::uint64_t at = 0; at < exact.bytes; at += kTruthPieceBytes) {
     const std::uint64_t bytes = std::min(kTruthPieceBytes, exact.bytes - at);
-    const auto values = reference_.truth_bytes(truth, exact.offset + at, bytes, buffers[0]);
+    const auto values = reference_.truth_bytes(truth, exact.offset + at, bytes, piece_buffers_.exact);
     if (!values) return stop(values.error());
-    const auto rounded_values = reference_.truth_bytes(rounded, exact_of_rounded.offset + at, bytes, buffers[1]);
+    const auto rounded_values =
+        reference_.truth_bytes(rounded, exact_of_rounded.offset + at, bytes, piece_buffers_.expected);
     if (!rounded_values) return stop(rounded_values.error());
     comparison.add_rounded({exact.dtype, *values}, {exact_of_rounded.dtype, *rounded_values});
   }
