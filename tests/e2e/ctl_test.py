@@ -36,6 +36,21 @@ class Ctl(kq.QueueTest):
             broker.wait(30)
         self.ctl("verify", "--store", str(self.state / "store"))
 
+    def test_the_jobs_of_a_run_are_cancelled_also_where_other_jobs_have_their_rows(self) -> None:
+        with self.broker():
+            former = self.submit("r", {"a": f"# 1\n{kq.RIGHT}", "b": f"# 2\n{kq.RIGHT}"}, "--submitter", "ann")
+            kept = self.submit("other", {"c": f"# 2\n{kq.RIGHT}"}, "--submitter", "bob")
+            self.assertEqual(kept, former[1:])
+            shutil.rmtree(self.folder / "r-jobs")
+            rows = self.submit("r", {"a": f"# 3\n{kq.RIGHT}", "b": f"# 4\n{kq.RIGHT}"}, "--submitter", "ann")
+            why = self.ctl("why", "--run", "r")
+            self.assertEqual(why.count("its row in run r has another job now"), 2, why)
+            cancelled = self.ctl_json("cancel", "--run", "r")["jobs"]
+            self.assertEqual(sorted(job["id"] for job in cancelled), [int(job) for job in former + rows])
+            self.assertEqual([job["id"] for job in self.ctl_json("jobs")["jobs"]], [int(job) for job in kept])
+            self.assertEqual(self.ctl("why", "--run", "r"), "every job of run r is finished\n")
+            self.ctl("cancel", "--run", "r", code=5)
+
     def test_metrics_are_served_and_a_log_that_is_no_terminal_is_json(self) -> None:
         port = free_port()
         log = self.folder / "broker.log"

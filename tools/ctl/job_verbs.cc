@@ -9,6 +9,7 @@
 #include "producer/client/sentences.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/run_jobs.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {
@@ -102,16 +103,26 @@ struct JobSelection {
   }
 };
 
-// Cancels the unfinished jobs of a run, each for the submitter of its row, so that the same work in runs of others goes
-// on.
+// Cancels the unfinished jobs of a run, also those whose rows other jobs have taken, each for the submitters of the run
+// only, so that the same work in runs of others goes on.
 Expected<void> cancel_run(producer::Client& client, const std::string& run, JobActions<CancelJobs>& actions) {
-  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) -> Expected<void> {
-    std::map<std::string, std::vector<Sequence>> seqs;  // by submitter
-    for (const RunRow& row : rows) {
-      if (row.job.state != JobState::finished) seqs[row.entry.submitter].push_back(row.job.seq);
-    }
+  using SeqsBySubmitter = std::map<std::string, std::vector<Sequence>>;
+  const auto act = [&](const SeqsBySubmitter& seqs) -> Expected<void> {
     for (const auto& [submitter, some] : seqs) KQ_TRY(actions.act_for(submitter, some));
     return {};
+  };
+  RunJobs jobs(run);
+  KQ_TRY(jobs.each_row(client, [&](const std::vector<RunRow>& rows) {
+    SeqsBySubmitter seqs;
+    for (const RunRow& row : rows) seqs[row.entry.submitter].push_back(row.job.seq);
+    return act(seqs);
+  }));
+  return jobs.each_former(client, [&](const std::vector<RunJobs::Former>& former) {
+    SeqsBySubmitter seqs;
+    for (const RunJobs::Former& one : former) {
+      for (const std::string& submitter : one.submitters) seqs[submitter].push_back(one.job.seq);
+    }
+    return act(seqs);
   });
 }
 
@@ -182,7 +193,8 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
       "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
       "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
       "2 when a job is refused.");
-  flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
+  flags.option("--run", "NAME", "cancel the unfinished jobs of this run, also those whose rows have other jobs now",
+               choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
   add_flags_with_state(flags, broker);

@@ -131,6 +131,29 @@ TEST_F(JobVerbs, cancels_the_unfinished_jobs_of_a_run_and_retries_those_without_
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 4}));
 }
 
+TEST_F(JobVerbs, cancels_the_jobs_of_a_run_whose_rows_other_jobs_have_taken) {
+  kq.on<RunQuery>([](const RunQuery&) {
+    RunReply reply;
+    RunRow& row = reply.rows.emplace_back();
+    row.entry.submission.label = "relu";
+    row.entry.submitter = "ann";
+    row.job.seq = 9;
+    row.job.state = JobState::queued;
+    return reply;
+  });
+  JobRow other = job_row(5);
+  other.job.run = "tuesday";
+  JobRow given_up = job_row(6, JobState::queued, "bob");
+  given_up.job.first_submitter = "ann";
+  JobRow shared = job_row(7, JobState::queued, "bob");
+  shared.job.first_submitter = "ann";
+  shared.job.also_for = {"carl", "ann"};
+  jobs = {job_row(3, JobState::leased), job_row(4), other, given_up, shared, job_row(9)};
+  EXPECT_EQ(kq.run({"cancel", "--run", "monday"}), 0);
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{9, 4, 7, 3}));
+  for (const CancelJobs& request : kq.requests_of<CancelJobs>()) EXPECT_EQ(request.submitter, "ann");
+}
+
 TEST_F(JobVerbs, acts_on_all_dead_letters_page_by_page_or_on_some) {
   EXPECT_EQ(kq.run({"requeue", "--all"}), 5);
   dead = {job_row(3, JobState::finished), job_row(5, JobState::finished), job_row(9, JobState::finished)};

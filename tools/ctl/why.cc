@@ -12,6 +12,7 @@
 #include "producer/client/when.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/run_jobs.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {
@@ -178,8 +179,10 @@ class Explainer {
   Explainer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
 
-  // Explains the jobs `seqs`. `jobs` holds the records that the caller knows already; the others are asked for.
-  Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
+  // Explains the jobs `seqs`. `jobs` holds the records that the caller knows already; the others are asked for. Each
+  // sentence ends in `note`.
+  Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs,
+                         const std::string& note = "") {
     if (!workers_) {
       KQ_TRY_VALUE(auto broker, ask<BrokerReply>(client_, BrokerQuery{}));
       workers_ = std::move(broker.workers);
@@ -191,7 +194,7 @@ class Explainer {
       known_count_ += reply->jobs.size();
       for (const JobStatus& status : reply->jobs) {
         KQ_TRY_VALUE(const auto job, record_of(status, jobs));
-        print(status, job);
+        print(status, job, note);
       }
     }
     return {};
@@ -205,8 +208,8 @@ class Explainer {
     return asked_record(client_, status);
   }
 
-  void print(const JobStatus& status, const JobRecord& job) {
-    const std::string sentence = why_text(status, job, *workers_, world_.unix_now_ms());
+  void print(const JobStatus& status, const JobRecord& job, const std::string& note) {
+    const std::string sentence = why_text(status, job, *workers_, world_.unix_now_ms()) + note;
     if (!json_) {
       world_.out << printable(sentence) << '\n';
       return;
@@ -238,14 +241,23 @@ class Explainer {
 };
 
 Expected<void> explain_run(producer::Client& client, const std::string& run, Explainer& explainer) {
-  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
+  RunJobs run_jobs(run);
+  KQ_TRY(run_jobs.each_row(client, [&](const std::vector<RunRow>& rows) {
     std::vector<Sequence> seqs;
     std::map<Sequence, JobRecord> jobs;
     for (const RunRow& row : rows) {
-      if (row.job.state == JobState::finished || !jobs.emplace(row.job.seq, row.job).second) continue;
-      seqs.push_back(row.job.seq);
+      if (jobs.emplace(row.job.seq, row.job).second) seqs.push_back(row.job.seq);
     }
-    return seqs.empty() ? Expected<void>() : explainer.explain(seqs, jobs);
+    return explainer.explain(seqs, jobs);
+  }));
+  return run_jobs.each_former(client, [&](const std::vector<RunJobs::Former>& former) {
+    std::vector<Sequence> seqs;
+    std::map<Sequence, JobRecord> jobs;
+    for (const RunJobs::Former& one : former) {
+      seqs.push_back(one.job.seq);
+      jobs.emplace(one.job.seq, one.job);
+    }
+    return explainer.explain(seqs, jobs, "; its row in run " + run + " has another job now");
   });
 }
 
@@ -288,7 +300,8 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
       argv[0],
       "Explains for each job why it is not done yet, for example by its place in the queue or because no worker "
       "has its GPU. The exit code is 5 when a job is unknown.");
-  flags.option("--run", "NAME", "explain the unfinished jobs of this run", run);
+  flags.option("--run", "NAME", "explain the unfinished jobs of this run, also those whose rows have other jobs now",
+               run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", words);
   add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;

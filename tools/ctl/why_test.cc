@@ -40,7 +40,7 @@ TEST(ctl_why, a_job_that_waits_for_its_turn_is_explained_by_its_place) {
 }
 
 TEST(ctl_why, a_job_that_no_worker_serves_is_explained_by_what_is_missing) {
-  const auto text = [](Requirements needs, std::vector<WorkerStatus> workers) {
+  const auto text = [](Requirements needs, const std::vector<WorkerStatus>& workers) {
     return why_text(waiting(WaitReason::no_worker), job(std::move(needs)), workers, kNow);
   };
   const WorkerStatus cpu = worker(DeviceKind::cpu, "EPYC");
@@ -69,7 +69,7 @@ TEST(ctl_why, a_job_whose_workers_all_drain_is_explained_by_the_drain) {
   draining.backends = {Backend::torch};
   WorkerStatus other = draining;
   other.worker = "n2:8";
-  const auto text = [&](std::vector<WorkerStatus> workers) {
+  const auto text = [&](const std::vector<WorkerStatus>& workers) {
     return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, kNow);
   };
   EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}),
@@ -195,7 +195,7 @@ TEST(ctl_why, a_finished_job_is_explained_with_the_command_that_shows_its_result
             "job 7 is finished: wrong_answer; kq results 'my run' --failed shows why");
 }
 
-TEST(ctl_why, a_run_is_explained_from_its_rows) {
+TEST(ctl_why, a_run_is_explained_from_its_rows_and_former_jobs) {
   ScriptedWorld kq;
   kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
   kq.on<StatusQuery>([](const StatusQuery& query) {
@@ -221,9 +221,15 @@ TEST(ctl_why, a_run_is_explained_from_its_rows) {
     }
     return reply;
   });
+  kq.on<JobsQuery>([](const JobsQuery& query) {
+    JobRow given_up = job_row(5);
+    given_up.job.run = "tuesday";
+    return page_of({job_row(1), job_row(3), job_row(4), given_up}, query, 10);
+  });
   EXPECT_EQ(kq.run({"why", "--run", "monday"}), 0);
-  EXPECT_EQ(kq.out.str(), "job 1 waits for a worker: none is connected\njob 3 waits for a worker: none is connected\n");
-  EXPECT_TRUE(kq.requests_of<JobsQuery>().empty());
+  EXPECT_EQ(kq.out.str(),
+            "job 1 waits for a worker: none is connected\njob 3 waits for a worker: none is connected\n"
+            "job 4 waits for a worker: none is connected; its row in run monday has another job now\n");
   EXPECT_EQ(kq.run({"why", "--run", "tuesday"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: there is no run 'tuesday'\n");
 }
