@@ -4,6 +4,7 @@ without naming a broker or a store.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import unittest
@@ -26,6 +27,12 @@ class Everyday(kq.EndToEndTest):
         super().setUp()
         self.home = {"XDG_STATE_HOME": str(self.folder)}  # the default state folder is then FOLDER/kq
         self.state = self.folder / "kq"
+        self.stacks: list[Path] = []  # the state folders of stacks that end with the test
+
+    def tearDown(self) -> None:
+        for state in self.stacks:
+            kq.kq("down", "--state", state, **self.home)
+        super().tearDown()
 
     def kq(self, *words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = kq.kq(*words, **self.home)
@@ -70,6 +77,68 @@ class Everyday(kq.EndToEndTest):
         self.kq("sweep", jobs, "--device", "cpu")
         done = self.kq("sweep", jobs, "--device", "cpu", "--force-rerun", "--timeout", "0.1", code=4)
         self.assertIn("to go on: kq up -d && kq results forced --wait; to cancel the rest: ", done.stderr)
+
+    def up(self, state: Path) -> str:
+        """Runs a stack in this state folder until the test ends, and returns the URL of its broker."""
+        url = f"ipc://{state}-b"
+        self.kq("up", "-d", "--state", state, "--devices", "cpu", "--broker-url", url)
+        self.stacks.append(state)
+        return url
+
+    def printed(self, command: str, text: str) -> str:
+        """Returns the printed command that begins like this, up to the end of its sentence."""
+        found = re.search(re.escape(command) + r".*?(?=; | shows| writes|\n)", text)
+        self.assertIsNotNone(found, f"{command} is not in\n{text}")
+        return found.group()
+
+    def type(self, command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Runs a command in a shell, as somebody who has copied it."""
+        variables = kq.environment(**self.home)
+        done = subprocess.run(
+            command,
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=kq.LIMIT_S,
+            cwd=self.folder,
+            env=variables | {"PATH": f"{kq.BIN}:{variables['PATH']}"},
+            check=False,
+        )
+        self.assert_end(done, code)
+        return done
+
+    def test_the_commands_that_a_sweep_prints_find_its_run_while_another_stack_runs(self) -> None:
+        self.up(self.folder / "up")
+        jobs = kq.write_sweep(self.folder / "r", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
+        swept = self.kq("sweep", jobs, "--device", "cpu", code=1).stderr
+        self.assertIn("relu/b: wrong_answer", self.type(self.printed("kq results r", swept), 1).stdout)
+        show = self.printed("kq show r LABEL", swept).replace("LABEL", "relu/b")
+        self.assertIn("relu/b: wrong_answer", self.type(show).stdout)
+        self.type(self.printed("kq report r", swept))
+        forced = self.kq("sweep", jobs, "--device", "cpu", "--force-rerun", "--timeout", "0.1", code=4).stderr
+        self.stacks.append(self.state)
+        go_on = self.printed("kq up -d", forced)
+        self.assertIn("to cancel the rest: kq ctl cancel --run r --state ", forced)
+        self.type(go_on, 1)
+        self.kq("down", "--state", self.state)
+        self.assertEqual({row["state"] for row in kq.dump("r", "--store", self.state)}, {"finished"})
+        slow = kq.write_sweep(self.folder / "slow", {f"relu/{i}": sleeping(20, f"slow {i}") for i in range(2)})
+        given_up = self.kq("sweep", slow, "--device", "cpu", "--timeout", "0.1", code=4).stderr
+        cancelled = self.type(self.printed("kq ctl cancel", given_up))
+        self.assertEqual(cancelled.stdout, "cancelled 2 jobs\n")
+
+    def test_the_jobs_of_a_sweep_that_was_stopped_go_on_with_a_shared_broker(self) -> None:
+        self.up(self.state)
+        jobs = kq.write_sweep(self.folder / "r", {f"relu/{i}": sleeping(20, f"shared {i}") for i in range(3)})
+        sweep = self.start_sweep(jobs, "run r: accepted 3")
+        os.kill(sweep.pid, signal.SIGINT)
+        said = sweep.stderr.read()
+        self.assertEqual(sweep.wait(60), 130)
+        self.assertIn("finished jobs are kept; unfinished jobs go on with the broker; to wait for them: ", said)
+        self.assertEqual(self.printed("kq sweep", said), f"kq sweep {jobs} --device cpu")
+        cancel = self.printed("kq ctl cancel", said)
+        self.assertEqual(cancel, "kq ctl cancel --run r")
+        self.assertEqual(self.type(cancel).stdout, "cancelled 3 jobs\n")
 
     def test_a_sweep_says_why_nothing_moves(self) -> None:
         jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT})

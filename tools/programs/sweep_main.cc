@@ -199,7 +199,8 @@ class Sweep {
     if (report_ && !options_.json && !options_.quiet && report_->not_passed_count() > 0)
       std::cerr << kProgram << ": kq results " << kq::producer::shell_quoted(prepared.run) << " --failed"
                 << evaluation_.place_options() << " shows why jobs did not pass; kq show "
-                << kq::producer::shell_quoted(prepared.run) << " LABEL shows one of them\n";
+                << kq::producer::shell_quoted(prepared.run) << " LABEL" << evaluation_.place_options()
+                << " shows one of them\n";
     if (report_ && !options_.json && !options_.quiet && !prepared.run.empty())
       std::cerr << kProgram << ": kq report " << kq::producer::shell_quoted(prepared.run) << evaluation_.place_options()
                 << " writes a page with plots and every job\n";

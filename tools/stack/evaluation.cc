@@ -1,6 +1,7 @@
 #include "tools/stack/evaluation.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -11,6 +12,8 @@
 #include "producer/client/submitter.h"
 #include "producer/submit/replaced_rows.h"
 #include "sys/clock.h"
+#include "tools/cli/default_place.h"
+#include "tools/cli/source.h"
 #include "tools/cli/text.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/why.h"
@@ -61,7 +64,9 @@ void resume_submitters(const std::string& url, const std::vector<std::string>& s
 Expected<producer::WaitOutcome> Evaluation::run(const producer::Prepared& prepared, const Gather& gather) {
   Expected<producer::WaitOutcome> outcome = evaluate(prepared, gather);
   resume_others();
+  has_own_stack_ = stack_ != nullptr;
   if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
+  stack_.reset();  // from here on programs that look for a broker do not take this process for one
   if (signal_) return failure({ErrorKind::interrupted, "interrupted"});
   return outcome;
 }
@@ -221,10 +226,32 @@ void Evaluation::resume_others() {
   stack_->record_paused({});
 }
 
+// Returns whether programs that read go to the state folder of this run without an option: its store, or the broker of
+// another process that runs there. A running kq up, KQ_BROKER and KQ_STORE send them elsewhere.
+bool Evaluation::is_found_without_option() const {
+  const Place place = default_place({.environment = process_environment, .is_listening = is_listening});
+  if (!place.broker.empty()) return !has_own_stack_ && place.broker == url_;
+  std::error_code ignored;
+  return std::filesystem::equivalent(store_in(place.store), store_in(state_), ignored);
+}
+
 std::string Evaluation::place_options() const {
   if (state_.empty()) return " --broker " + producer::shell_quoted(url_);
+  return is_found_without_option() ? "" : " --store " + producer::shell_quoted(state_);
+}
+
+// Returns the command that waits for the jobs of a forced rerun. The same command without --force-rerun would take the
+// results of earlier jobs, and with it new jobs.
+std::string Evaluation::command_for_forced_jobs(const std::string& run) const {
+  const std::string wait = "kq results " + producer::shell_quoted(run) + " --wait";
+  const bool is_found = !state_.empty() && is_found_without_option();
+  if (!has_own_stack_) return wait + (is_found ? "" : " --broker " + producer::shell_quoted(url_));
   const auto usual = default_state_folder(process_environment);
-  return usual && *usual == state_ ? "" : " --store " + producer::shell_quoted(state_);
+  const std::string up = "kq up -d" + (usual && *usual == state_ ? "" : " --state " + producer::shell_quoted(state_));
+  if (is_found) return up + " && " + wait;
+  // Another broker may have the default URL.
+  const std::string url = producer::shell_quoted("ipc://" + std::filesystem::absolute(state_).string() + "/up");
+  return up + " --broker-url " + url + " && " + wait + " --broker " + url;
 }
 
 std::string Evaluation::next_commands(const std::string& run, const std::vector<std::string>& words) const {
@@ -236,18 +263,16 @@ std::string Evaluation::next_commands(const std::string& run, const std::vector<
     again += " " + word.substr(0, dashes);
     if (dashes < word.size() || word.empty()) again += producer::shell_quoted(word.substr(dashes));
   }
+  if (has_submitted_ && std::ranges::find(words, "--force-rerun") != words.end()) again = command_for_forced_jobs(run);
   // A shell may have expanded a pattern to thousands of words.
-  const auto usual = default_state_folder(process_environment);
-  const std::string state = usual && *usual == state_ ? "" : " --state " + producer::shell_quoted(state_);
-  // The same command without --force-rerun would take the results of earlier jobs, and with it new jobs.
-  if (has_submitted_ && std::ranges::find(words, "--force-rerun") != words.end()) {
-    again = "kq results " + producer::shell_quoted(run) + " --wait" + (stack_ ? "" : place_options());
-    if (stack_) again = "kq up -d" + state + " && " + again;
-  }
-  std::string text = "to go on: " + (again.size() <= kCommandBytesMax ? again : "the same command");
-  if (!has_submitted_) return text;
-  const std::string where = state_.empty() ? " --broker " + producer::shell_quoted(url_) : state;
-  return text + "; to cancel the rest: kq ctl cancel --run " + producer::shell_quoted(run) + where;
+  if (again.size() > kCommandBytesMax) again = "the same command";
+  if (!has_submitted_) return "to go on: " + again;
+  const std::string where = state_.empty()              ? " --broker " + producer::shell_quoted(url_)
+                            : is_found_without_option() ? ""
+                                                        : " --state " + producer::shell_quoted(state_);
+  return (has_own_stack_ ? "to go on: " : "unfinished jobs go on with the broker; to wait for them: ") + again +
+         (has_own_stack_ ? "; to cancel the rest" : "; to cancel them") + ": kq ctl cancel --run " +
+         producer::shell_quoted(run) + where;
 }
 
 // Prints news on a line of its own.

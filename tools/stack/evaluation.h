@@ -51,11 +51,11 @@ class Evaluation {
   const std::optional<int>& signal() const { return signal_; }
   // Returns, while run() calls `gather`, the path of the store of the broker that was started, or the URL of another.
   std::string place() const { return stack_ ? stack_->folder().file("store") : url_; }
-  // Returns the options with which other programs find the results after run(), such as " --broker URL"; empty where
-  // they find the results without an option.
+  // Returns the options with which programs that read find the results after run(), such as " --broker URL" or
+  // " --store DIR"; empty where they find the results without an option.
   std::string place_options() const;
-  // Returns the end of a sentence about jobs that are left: the command that goes on, whose arguments are `words`,
-  // and the command that cancels them.
+  // Returns the end of a sentence about jobs that are left after run(): whether they go on with a broker, the command
+  // that goes on, whose arguments are `words`, and the command that cancels them.
   std::string next_commands(const std::string& run, const std::vector<std::string>& words) const;
 
  private:
@@ -64,6 +64,8 @@ class Evaluation {
   Expected<std::string> start_stack();
   StackPlan stack_plan() const;
   std::string key_of_broker() const;
+  bool is_found_without_option() const;
+  std::string command_for_forced_jobs(const std::string& run) const;
   void take_over();
   void put_first(producer::Client& client, producer::Prepared& prepared);
   Expected<void> hold_others(producer::Client& client, const producer::SubmitSummary& submitted);
@@ -79,7 +81,8 @@ class Evaluation {
   StopSignals signals_;
   std::optional<int> signal_;
   std::optional<Error> stack_error_;
-  std::unique_ptr<Stack> stack_;
+  std::unique_ptr<Stack> stack_;          // null where the broker is another's, and after run()
+  bool has_own_stack_ = false;            // whether run() had a stack at its end
   std::string url_;                       // of the broker that is used
   bool has_submitted_ = false;            // whether the broker has jobs of the run
   std::string state_;                     // the state folder; empty with a broker that the plan names
