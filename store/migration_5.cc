@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/own_share.h"
 #include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
@@ -33,7 +34,7 @@ Expected<void> add_job(const Store& store, const std::string& value, PendingBoar
   if (!submission || !result) return {};
   auto row = board_row(*submission, *result, job->seq, job->finished_at_ms);
   if (!row) return {};
-  row->submitter = first_submitter_of(*job);
+  row->submitter = submitter_behind(first_submitter_of(*job), job->run);
   return add_to_boards(store, pending, *row, [&](Family family, std::string key, std::optional<std::string> bytes) {
     writes.push_back({family, std::move(key), std::move(bytes)});
   });

@@ -7,6 +7,7 @@
 #include "broker/jobs/result_bounds.h"
 #include "broker/jobs/wishes.h"
 #include "core/base/check.h"
+#include "core/base/own_share.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/boards.h"
@@ -272,7 +273,7 @@ Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   if (body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
   auto row = board_row(*body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
-  row->submitter = first_submitter_of(job.record);
+  row->submitter = submitter_behind(first_submitter_of(job.record), job.record.run);
   return store::add_to_boards(*step.state.store, step.state.boards, *row,
                               [&](store::Family family, std::string key, std::optional<std::string> value) {
                                 step.ready.write(family, std::move(key), std::move(*value));

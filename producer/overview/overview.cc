@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/own_share.h"
 #include "core/limits.h"
 #include "producer/overview/source.h"
 #include "sys/clock.h"
@@ -89,7 +90,7 @@ std::vector<FailedJob> Overview::failures() const {
 Overview::Watched& Overview::watched(const KnownRun& run) {
   const auto [place, is_new] = runs_.try_emplace(run.run, Watched{.watch = RunWatch(run.run)});
   if (is_new || run.submitted_at_ms != 0) {
-    place->second.submitter = run.submitter;
+    place->second.submitter = submitter_behind(run.submitter, run.run);
     place->second.submitted_at_ms = run.submitted_at_ms;
   }
   return place->second;

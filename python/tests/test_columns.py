@@ -69,7 +69,7 @@ def plain(row: Row) -> dict[str, Any]:
 
 
 def test_rows_are_those_of_kq_dump_and_of_its_export(broker: RealBroker, worker: FakeWorker, folder: Path) -> None:
-    with kq.Client(broker.url) as client:
+    with kq.Client(broker.url, submitter="ann@lab/all") as client:  # as a kq sweep beside other jobs
         jobs = [
             submission("passed", tags={"b": "2", "a": "1"}, author="ada", priority="high", labels=["fast"]),
             submission("suspect", "# 2", problem=kq.Problem.of("x", "l/p", rtol=0.5, precision="fp16")),
@@ -87,6 +87,7 @@ def test_rows_are_those_of_kq_dump_and_of_its_export(broker: RealBroker, worker:
         capture_output=True,
         check=True,
     )
+    assert {row.submitter for row in rows.flat()} == {"ann@lab"}
     assert [plain(row) for row in rows.flat()] == [json.loads(line) for line in dumped.stdout.splitlines()]
 
     asked = ["--run", "all", "--broker", broker.url, "-o", str(folder / "asked.parquet")]

@@ -153,7 +153,11 @@ class Everyday(kq.EndToEndTest):
         self.assertIn("this run shares it, and its worker", done.stderr)
         self.assertIn("the process whose broker this run shared has ended; started a broker", done.stderr)
         self.assertEqual(first.wait(60), 0)
-        self.assertEqual({row["verdict"] for row in kq.dump("second", "--store", self.state)}, {"passed"})
+        rows = kq.dump("second", "--store", self.state)
+        self.assertEqual({row["verdict"] for row in rows}, {"passed"})
+        (of_first,) = kq.dump("first", "--store", self.state)
+        self.assertEqual({row["submitter"] for row in rows}, {of_first["submitter"]})
+        self.assertNotIn("/second", of_first["submitter"])
 
     def test_readers_find_the_last_sweep_and_its_jobs(self) -> None:
         jobs = kq.write_sweep(self.folder / "r1", {"relu/a": TALKS, "relu/b": kq.WRONG})

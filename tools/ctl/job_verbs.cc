@@ -5,6 +5,7 @@
 #include <ostream>
 #include <type_traits>
 
+#include "core/base/own_share.h"
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 #include "tools/ctl/broker_requests.h"
@@ -126,11 +127,19 @@ Expected<void> cancel_run(producer::Client& client, const std::string& run, JobA
   });
 }
 
-std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitter) {
-  std::vector<Sequence> seqs;
+// Cancels those jobs of a page that are of this submitter, and leaves them to others who submitted them too.
+Expected<void> cancel_of(const JobsReply& page, const std::string& submitter, JobActions<CancelJobs>& actions) {
+  std::map<std::string, std::vector<Sequence>> seqs;  // by the submitter's names at the queue
   for (const JobRow& row : page.jobs) {
-    if (submitter.empty() || row.job.submitter == submitter) seqs.push_back(row.job.seq);
+    if (is_submitter(submitter, row.job.submitter, row.job.run)) seqs[row.job.submitter].push_back(row.job.seq);
   }
+  for (const auto& [name, some] : seqs) KQ_TRY(actions.act_for(name, some));
+  return {};
+}
+
+std::vector<Sequence> seqs_of(const JobsReply& page) {
+  std::vector<Sequence> seqs;
+  for (const JobRow& row : page.jobs) seqs.push_back(row.job.seq);
   return seqs;
 }
 
@@ -176,9 +185,8 @@ Expected<ExitCode> act_on_dead_letters(int argc, const char* const* argv, const 
   KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
   KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
   JobActions<Request> actions(world, client, broker.json);
-  KQ_TRY(choice.all
-             ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return actions.act(seqs_of(page, "")); })
-             : act_on_dead(client, actions, seqs));
+  KQ_TRY(choice.all ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return actions.act(seqs_of(page)); })
+                    : act_on_dead(client, actions, seqs));
   return actions.finish(done_word);
 }
 
@@ -195,7 +203,8 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
       "2 when a job is refused.");
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run, also those whose rows have other jobs now",
                choice.run);
-  flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
+  flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter, also those of sweeps",
+               choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
   add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
@@ -209,9 +218,8 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   } else if (!choice.submitter.empty()) {
     // Queued jobs are cancelled first. Otherwise each cancelled running job would let a worker start the next one.
     for (const JobState state : {JobState::queued, JobState::leased}) {
-      KQ_TRY(each_page(client, JobsQuery{.state = state}, [&](const JobsReply& page) {
-        return actions.act_for(choice.submitter, seqs_of(page, choice.submitter));
-      }));
+      KQ_TRY(each_page(client, JobsQuery{.state = state},
+                       [&](const JobsReply& page) { return cancel_of(page, choice.submitter, actions); }));
     }
   } else {
     KQ_TRY(actions.act(seqs));

@@ -98,6 +98,16 @@ TEST_F(JobVerbs, cancels_the_queued_jobs_of_a_submitter_before_its_running_jobs)
   EXPECT_EQ(kq.out.str(), "cancelled 0 jobs\n");
 }
 
+TEST_F(JobVerbs, a_submitter_has_the_jobs_of_its_sweeps_too) {
+  jobs = {job_row(1, JobState::queued, "ann@lab"), job_row(2, JobState::queued, "ann@lab/monday"),
+          job_row(3, JobState::queued, "ann@lab/tuesday"), job_row(4, JobState::queued, "bob@lab/monday")};
+  EXPECT_EQ(kq.run({"cancel", "--submitter", "ann@lab"}), 0);
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{1, 2}));
+  EXPECT_EQ(kq.requests_of<CancelJobs>().back().submitter, "ann@lab/monday");  // the name at the queue
+  EXPECT_EQ(kq.run({"cancel", "--submitter", "bob@lab/monday"}), 0);
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{1, 2, 4}));
+}
+
 TEST_F(JobVerbs, cancels_the_unfinished_jobs_of_a_run_and_retries_those_without_terminal_verdict) {
   kq.on<RunQuery>([](const RunQuery& query) {
     RunReply reply;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <ostream>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "core/base/own_share.h"
 #include "producer/client/sentences.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
@@ -19,6 +23,19 @@ void print_outcome(const CtlWorld& world, bool json, producer::JsonObject object
   }
 }
 
+// Returns the other names of the submitter among the queued jobs: a kq sweep submits as NAME/RUN.
+Expected<std::vector<std::string>> own_shares_of(producer::Client& client, const std::string& submitter) {
+  std::set<std::string> names;
+  KQ_TRY(each_page(client, JobsQuery{.state = JobState::queued}, [&](const JobsReply& page) {
+    for (const JobRow& row : page.jobs) {
+      const std::string& name = row.job.submitter;
+      if (name != submitter && is_submitter(submitter, name, row.job.run)) names.insert(name);
+    }
+    return Expected<void>();
+  }));
+  return std::vector(names.begin(), names.end());
+}
+
 Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld& world, bool paused) {
   BrokerFlags broker;
   std::string submitter;
@@ -28,16 +45,25 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
                "broker."
              : "Starts leasing jobs again. A pause of all submitters and a pause of one submitter are ended "
                "separately.");
-  flags.option("--submitter", "NAME", "only the jobs of this submitter (default: the jobs of all submitters)",
+  flags.option("--submitter", "NAME",
+               "only the jobs of this submitter, also those of its sweeps in the queue (default: the jobs of all "
+               "submitters)",
                submitter);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY(ask<Done>(client, Pause{submitter, paused}));
-  print_outcome(world, broker.json,
-                {{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
-                 {"paused", producer::Json{paused}}},
+  std::vector<std::string> shares;
+  if (!submitter.empty()) {
+    KQ_TRY_VALUE(shares, own_shares_of(client, submitter));
+  }
+  for (const std::string& name : shares) KQ_TRY(ask<Done>(client, Pause{name, paused}));
+  producer::JsonObject object{{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
+                              {"paused", producer::Json{paused}}};
+  if (!shares.empty()) object.emplace_back("sweeps", json_texts(shares));
+  print_outcome(world, broker.json, std::move(object),
                 (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
+                    (shares.empty() ? "" : " with " + producer::counted(shares.size(), "sweep")) +
                     (paused ? " is paused: no more jobs are leased, running jobs continue"
                             : " is resumed: jobs are leased again"));
   return ExitCode::ok;

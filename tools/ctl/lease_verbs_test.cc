@@ -12,6 +12,7 @@ class LeaseVerbs : public testing::Test {
   void SetUp() override {
     kq.on<Pause>([](const auto&) { return Done{}; });
     kq.on<Drain>([](const auto&) { return Done{}; });
+    kq.on<JobsQuery>([this](const JobsQuery& query) { return page_of(jobs, query, 2); });
     kq.on<BrokerQuery>([this](const auto&) {
       if (busy_count > 0) --busy_count;
       BrokerReply reply;
@@ -21,6 +22,7 @@ class LeaseVerbs : public testing::Test {
   }
   ScriptedWorld kq;
   std::uint32_t busy_count = 4;
+  std::vector<JobRow> jobs;
 };
 
 TEST_F(LeaseVerbs, pauses_all_submitters_or_one) {
@@ -35,6 +37,21 @@ TEST_F(LeaseVerbs, pauses_all_submitters_or_one) {
   EXPECT_TRUE(requests_of[0].paused);
   EXPECT_EQ(requests_of[1].submitter, "ann");
   EXPECT_FALSE(requests_of[1].paused);
+}
+
+TEST_F(LeaseVerbs, a_submitter_is_paused_and_resumed_with_the_sweeps_that_it_has_in_the_queue) {
+  jobs = {job_row(1, JobState::queued, "ann@lab"), job_row(2, JobState::queued, "ann@lab/monday"),
+          job_row(3, JobState::queued, "ann@lab/monday"), job_row(4, JobState::queued, "bob@lab/monday")};
+  EXPECT_EQ(kq.run({"pause", "--submitter", "ann@lab"}), 0);
+  EXPECT_EQ(kq.out.str(), "submitter ann@lab with 1 sweep is paused: no more jobs are leased, running jobs continue\n");
+  EXPECT_EQ(kq.run({"resume", "--submitter", "ann@lab", "--json"}), 0);
+  EXPECT_EQ(kq.out.str(), "{\"submitter\": \"ann@lab\", \"paused\": false, \"sweeps\": [\"ann@lab/monday\"]}\n");
+  const auto requests = kq.requests_of<Pause>();
+  ASSERT_EQ(requests.size(), 4u);
+  EXPECT_EQ(requests[1].submitter, "ann@lab/monday");
+  EXPECT_TRUE(requests[1].paused);
+  EXPECT_EQ(requests[3].submitter, "ann@lab/monday");
+  EXPECT_FALSE(requests[3].paused);
 }
 
 TEST_F(LeaseVerbs, drains_and_waits_until_the_worker_is_idle) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/own_share.h"
 #include "store/reader.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
@@ -83,7 +84,7 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   KQ_TRY(each_page(client, query, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
-      if (!submitter.empty() && job.submitter != submitter) continue;
+      if (!submitter.empty() && !is_submitter(submitter, job.submitter, job.run)) continue;
       listing.add(
           {std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run),
            row.label, std::to_string(job.attempt), or_dash(row.worker), duration_text(row, world.unix_now_ms())},
@@ -144,9 +145,10 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
   for (bool more = true; more;) {
     KQ_TRY_VALUE(const auto page, store ? store::read_runs(*store, query) : ask<RunsReply>(*client, query));
     for (const KnownRun& row : page.runs) {
-      listing.add({row.run, or_dash(row.submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
+      const std::string submitter = submitter_behind(row.submitter, row.run);
+      listing.add({row.run, or_dash(submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
                   {{"run", json_text(row.run)},
-                   {"submitter", json_text(row.submitter)},
+                   {"submitter", json_text(submitter)},
                    {"submitted_at_ms", json_time(row.submitted_at_ms)}});
     }
     more = page.more;

@@ -39,6 +39,8 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
   EXPECT_EQ(kq.err.str(), "kq-ctl jobs: there is no finished job\n");
   EXPECT_EQ(kq.run({"jobs", "--submitter", "carl"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl jobs: there is no queued job of carl\n");
+  all.push_back(job_row(1'003, JobState::queued, "carl@lab/monday"));
+  EXPECT_EQ(kq.run({"jobs", "--submitter", "carl@lab"}), 0);  // a sweep
   EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);
   EXPECT_EQ(kq.run({"jobs", "--store", "mine", "--state", "leased"}), 0);
   EXPECT_EQ(kq.states.back(), "mine");
@@ -74,12 +76,13 @@ TEST(ctl_listing_verbs, runs_are_listed_by_name_page_by_page) {
   kq.on<RunsQuery>([&](const RunsQuery& query) {
     if (query.after.empty()) return RunsReply{.runs = {{"monday", "ann", ms}}, .more = true};
     EXPECT_EQ(query.after, "monday");
-    return RunsReply{.runs = {{"tuesday", "", ms}}, .more = false};
+    return RunsReply{.runs = {{"sweep", "bob@lab/sweep", ms}, {"tuesday", "", ms}}, .more = false};
   });
   EXPECT_EQ(kq.run({"runs"}), 0);
   EXPECT_EQ(kq.out.str(),
             "run      submitter  submitted\n"
             "monday   ann            3 min\n"
+            "sweep    bob@lab        3 min\n"
             "tuesday  -              3 min\n");
 }
 

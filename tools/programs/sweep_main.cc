@@ -107,7 +107,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
-  flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
+  flags.option("--submitter", "NAME",
+               "name of the submitter whose share and quota the jobs use (default: USER@HOST, with a share of its own "
+               "beside other jobs)",
                options.submitter, "KQ_SUBMITTER");
   flags.group("Waiting and output");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);

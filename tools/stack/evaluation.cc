@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/own_share.h"
 #include "core/limits.h"
 #include "producer/client/run_rows.h"
 #include "producer/client/sentences.h"
@@ -182,7 +183,7 @@ void Evaluation::put_first(producer::Client& client, producer::Prepared& prepare
   for (producer::PackedJob& job : prepared.jobs) {
     if (stack_ && job.submission.priority == Priority::normal) job.submission.priority = Priority::high;
   }
-  const std::string own = prepared.submitter + "/" + prepared.run;
+  const std::string own = own_share_name(prepared.submitter, prepared.run);
   if (prepared.submitter == producer::default_submitter() && !name_error(own)) prepared.submitter = own;
 }
 

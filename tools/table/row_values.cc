@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/own_share.h"
+
 namespace kq::tools::values {
 namespace {
 
@@ -50,7 +52,7 @@ Cell file_count(const RunRow& row) {
 }
 
 Cell submitter_of(const RunRow& row) {
-  return row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
+  return submitter_behind(row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter, row.run);
 }
 
 Cell tier_of(const RunRow& row) {

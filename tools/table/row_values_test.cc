@@ -36,6 +36,14 @@ TEST(RowValues, of_a_part_that_the_row_lacks_are_unknown) {
   EXPECT_EQ(fault(row), kUnknown);
 }
 
+TEST(RowValues, of_the_submitter_are_without_the_share_of_a_sweep) {
+  RunRow row = queued_row("relu/slow");
+  row.job.submitter = "bob";
+  EXPECT_EQ(submitter_of(row), text("bob"));
+  row.entry.submitter = "ann@lab/" + row.run;
+  EXPECT_EQ(submitter_of(row), text("ann@lab"));
+}
+
 TEST(RowValues, of_lists_are_joined) {
   RunRow row = passed_row("relu/fast", 1, 2);
   row.entry.submission.tags = {{"island", "3"}, {"model", "m"}};

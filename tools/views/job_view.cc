@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/own_share.h"
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
@@ -83,7 +84,7 @@ std::string job_text(const ShownJob& job, const std::string& place_options) {
   add(text, "baseline", std::string(to_string(submission.trials.baseline)));
   add(text, "author", submission.author);
   add(text, "tags", tags_text(submission));
-  add(text, "submitter", job.row.job.submitter);
+  add(text, "submitter", submitter_behind(job.row.job.submitter, job.row.job.run));
   text += "verdict     " + evidence_text(job.row);
   if (job.row.result) text += results_text(job);
   if (const std::string log = log_text(job); !log.empty()) text += "\nwhat it printed:\n" + log;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/own_share.h"
 #include "core/measurement.h"
 #include "tools/cli/natural_order.h"
 
@@ -41,6 +42,10 @@ bool is_before(const Standing& a, const Standing& b) {
   return std::tie(a.row.device_model, a.row.problem_hash) < std::tie(b.row.device_model, b.row.problem_hash);
 }
 
+std::string submitter_in(const RunRow& row) {
+  return submitter_behind(row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter, row.run);
+}
+
 }  // namespace
 
 bool is_same_board(const Standing& a, const Standing& b) {
@@ -65,7 +70,7 @@ void StandingsBuilder::add(const RunRow& row, const std::string& value) {
     // Rows come by run. Label and author are those of the run that brought the job, whatever the other runs are called.
     if (row.run == row.job.run) {
       if (auto first = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
-        first->submitter = row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
+        first->submitter = submitter_in(row);
         rows_[place->second] = std::move(*first);
       }
     }
@@ -76,7 +81,7 @@ void StandingsBuilder::add(const RunRow& row, const std::string& value) {
     index_.erase(place);
     return;
   }
-  made->submitter = row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
+  made->submitter = submitter_in(row);
   rows_.push_back(std::move(*made));
   jobs_.push_back({.value = value,
                    .run_names = {row.run},

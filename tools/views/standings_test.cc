@@ -79,6 +79,12 @@ TEST(standings, a_run_that_reuses_a_job_does_not_take_its_names) {
   EXPECT_NE(standings[0].row.submitter, "eve");
 }
 
+TEST(standings, the_submitter_of_a_sweep_is_named_without_its_own_share) {
+  RunRow row = job_of("k", 1, 9'000);
+  row.entry.submitter = "ann@lab/" + row.run;
+  EXPECT_EQ(standings_of({row})[0].row.submitter, "ann@lab");
+}
+
 TEST(standings, the_first_kernels_of_each_board_are_kept) {
   RunRow other = passed_row("gelu/d", 9'000, 20'000, 4);
   const auto all = standings_of({job_of("a", 1, 9'000), job_of("b", 2, 8'000), job_of("c", 3, 7'000), other});

@@ -233,6 +233,12 @@ def time_of(unix_ms: int) -> datetime | None:
     return EPOCH + timedelta(milliseconds=unix_ms) if unix_ms > 0 else None
 
 
+def _submitter_behind(name: str, run: str) -> str:
+    """Returns the submitter USER@HOST of a sweep's USER@HOST/RUN. The Python twin of core/base/own_share.h."""
+    own = name.removesuffix(f"/{run}")
+    return own if "@" in own else name
+
+
 def _of_job(row: RunRow) -> dict[str, Any]:
     job, submission = row.job, row.entry.submission
     problem, trials = submission.problem, submission.trials
@@ -275,7 +281,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "truth_rms": submission.truth.rms,
         "truth_max": submission.truth.max,
         "allow_precision": submission.truth.allow_precision.value,
-        "submitter": row.entry.submitter or job.submitter,
+        "submitter": _submitter_behind(row.entry.submitter or job.submitter, row.run),
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
         "deadline": time_of(submission.deadline_ms),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/own_share.h"
 #include "core/verdict.h"
 #include "producer/client/json.h"
 #include "tools/cli/text.h"
@@ -66,7 +67,7 @@ void JobTable::add(const RunRow& row, std::size_t page) {
   put(4, row.result ? row.result->device.model : "");
   put(5, std::string(to_string(submission.backend)));
   put(6, submission.author);
-  put(7, row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter);
+  put(7, submitter_behind(row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter, row.run));
   put(8, std::string(to_string(submission.trials.baseline)));
   put(9, tags_text(submission));
   put(10, evidence != nullptr ? first_line(evidence->message) : "");
