@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "producer/client/row_text.h"
 #include "producer/client/sentences.h"
@@ -16,30 +17,41 @@ bool is_passed(const WaitList& waited_jobs, const WaitList::Job& job) {
   return waited_jobs.verdict_of(job) == to_string(VerdictName::passed);
 }
 
-// Returns the labels of the first finished jobs that passed, or of those that did not.
-std::vector<std::string> first_labels(const SubmitSummary& summary, WaitList& waited_jobs, bool passed) {
-  std::vector<std::string> labels;
+// Returns the first finished jobs that passed, or those that did not.
+std::vector<const SubmittedJob*> first_jobs(const SubmitSummary& summary, WaitList& waited_jobs, bool passed) {
+  std::vector<const SubmittedJob*> jobs;
   for (const SubmittedJob& job : summary.jobs) {
     const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
     if (known == nullptr || known->standing != WaitList::Standing::finished) continue;
     if (is_passed(waited_jobs, *known) != passed) continue;
-    labels.push_back(job.label);
-    if (labels.size() == kSentencesShown) break;
+    jobs.push_back(&job);
+    if (jobs.size() == kSentencesShown) break;
   }
-  return labels;
+  return jobs;
 }
 
-// Adds the texts of these jobs in their order.
-void add_texts(const std::vector<std::string>& labels, const ReadRows& read, bool whole,
+// Adds the texts of these finished jobs in their order. Another submission may have given the row of a job another job
+// since; then the row tells nothing about the job.
+void add_texts(const std::vector<const SubmittedJob*>& jobs, WaitList& waited_jobs, const ReadRows& read, bool whole,
                std::vector<std::string>& texts) {
-  std::map<std::string, std::string> text_of;
+  std::map<std::string, std::pair<Sequence, std::string>> text_of;  // by label
+  std::vector<std::string> labels;
+  for (const SubmittedJob* job : jobs) labels.push_back(job->label);
   (void)read(labels, [&](const RunRow& row) {
     std::string text = finished_text(row);
     text.resize(whole ? text.find_last_not_of('\n') + 1 : text.find('\n'));
-    text_of[row.entry.submission.label] = std::move(text);
+    text_of[row.entry.submission.label] = {row.entry.seq, std::move(text)};
   });
-  for (const std::string& label : labels) {
-    if (const auto found = text_of.find(label); found != text_of.end()) texts.push_back(found->second);
+  for (const SubmittedJob* job : jobs) {
+    const auto found = text_of.find(job->label);
+    if (found == text_of.end()) continue;
+    const auto& [seq, text] = found->second;
+    if (seq == job->ack.seq) {
+      texts.push_back(text);
+    } else {
+      texts.push_back(printable(job->label) + ": " + waited_jobs.verdict_of(*waited_jobs.find(job->ack.seq)) +
+                      "; job " + std::to_string(seq) + " of another submission has its row in the run now");
+    }
   }
 }
 
@@ -67,9 +79,22 @@ JsonObject members_of(const Verdict* verdict) {
 }
 
 JobEnd end_of(const WaitList::Job& job, const WaitList& waited_jobs) {
-  if (job.standing == WaitList::Standing::finished)
-    return {.state = JobState::finished, .verdict = waited_jobs.verdict_of(job)};
-  return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
+  JobEnd end{.state = JobState::queued, .verdict = {}, .members = members_of(nullptr)};
+  if (job.standing == WaitList::Standing::running) end.state = JobState::leased;
+  if (job.standing != WaitList::Standing::finished) return end;
+  end.state = JobState::finished;
+  end.verdict = waited_jobs.verdict_of(job);
+  return end;
+}
+
+// What a row tells of its job.
+struct ToldByRow {
+  std::string reason;
+  JsonObject members;
+};
+ToldByRow told_by(const Verdict& verdict) {
+  const Evidence* evidence = evidence_of(verdict);
+  return {.reason = evidence != nullptr ? evidence->reason : "", .members = members_of(&verdict)};
 }
 
 void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const ReadRows& read, JobList& list) {
@@ -78,10 +103,11 @@ void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const 
     const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
     if (known != nullptr && known->standing == WaitList::Standing::finished) labels.push_back(job.label);
   }
-  std::map<std::string, JsonObject> members;
+  // By label and job: another submission may have given a row another job since, which tells nothing about this one.
+  std::map<std::pair<std::string, Sequence>, ToldByRow> rows;
   if (!labels.empty()) {
     (void)read(std::move(labels), [&](const RunRow& row) {
-      if (row.result) members[row.entry.submission.label] = members_of(&row.result->verdict);
+      if (row.result) rows.emplace(std::pair(row.entry.submission.label, row.entry.seq), told_by(row.result->verdict));
     });
   }
   for (const SubmittedJob& job : jobs) {
@@ -91,8 +117,10 @@ void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const 
       continue;
     }
     JobEnd end = end_of(*known, waited_jobs);
-    const auto found = members.find(job.label);
-    end.members = found != members.end() ? found->second : members_of(nullptr);
+    if (const auto row = rows.find({job.label, job.ack.seq}); row != rows.end()) {
+      end.reason = row->second.reason;
+      end.members = row->second.members;
+    }
     list.add(job_json(job, end));
   }
 }
@@ -108,7 +136,7 @@ std::vector<std::string> outcome_texts(const SubmitSummary& summary, WaitList& w
     const std::size_t count = passed ? tally.passed() : tally.finished - tally.passed();
     if (count == 0) continue;
     const std::size_t told_before = texts.size();
-    add_texts(first_labels(summary, waited_jobs, passed), read, passed || count <= kWholeEvidenceMax, texts);
+    add_texts(first_jobs(summary, waited_jobs, passed), waited_jobs, read, passed || count <= kWholeEvidenceMax, texts);
     const std::size_t told = texts.size() - told_before;
     if (told == 0 || told >= count) continue;
     texts.push_back("and " + std::to_string(count - told) + " more that " + (passed ? "passed: " : "did not pass: ") +
@@ -124,9 +152,9 @@ std::string next_command(const SubmitSummary& summary, WaitList& waited_jobs, co
   if (tally.passed() == tally.finished)
     return "kq results " + run + place_options + " shows the run; kq leaderboard " + run + place_options +
            " its fastest kernels";
-  const std::vector<std::string> failed = first_labels(summary, waited_jobs, false);
+  const std::vector<const SubmittedJob*> failed = first_jobs(summary, waited_jobs, false);
   return "kq results " + run + " --failed" + place_options + " shows why; kq show " + run + " " +
-         (failed.empty() ? "LABEL" : shell_quoted(failed.front())) + place_options +
+         (failed.empty() ? "LABEL" : shell_quoted(failed.front()->label)) + place_options +
          " shows one job, what it printed, and how to measure it again";
 }
 

@@ -54,6 +54,13 @@ struct Call {
     };
   }
   std::vector<std::string> texts() { return outcome_texts(summary, waited, read(), ""); }
+  std::string json() {
+    std::string text;
+    JobList list("mine", [&](const std::string& piece) { text += piece; });
+    list_jobs(summary, waited, read(), list);
+    list.end();
+    return text;
+  }
 };
 
 TEST(outcomes, a_passed_job_has_times_and_another_its_evidence) {
@@ -87,14 +94,36 @@ TEST(outcomes, rows_that_cannot_be_read_are_left_out) {
             "kq results mine shows the run; kq leaderboard mine its fastest kernels");
 }
 
+TEST(outcomes, a_row_that_another_submission_has_taken_tells_nothing_about_the_job) {
+  Call call;
+  call.pass("a");
+  call.fail("b", "signal 11");
+  for (auto& [label, row] : call.rows) {
+    row.entry.seq += 2;
+    row.job.state = JobState::leased;
+    row.result.reset();
+  }
+  EXPECT_THAT(call.texts(), ElementsAre("a: passed; job 3 of another submission has its row in the run now",
+                                        "b: crashed; job 4 of another submission has its row in the run now"));
+  Evidence other;
+  other.message = "of another job";
+  call.rows.at("b").result.emplace().verdict = ended(VerdictName::crashed, other);
+  EXPECT_THAT(call.json(), HasSubstr(R"("verdict": "crashed", "message": null, "place": null)"));
+}
+
+TEST(outcomes, the_reason_of_json_is_that_of_the_verdict) {
+  Call call;
+  Evidence evidence;
+  evidence.reason = "value";
+  call.add("a", ended(VerdictName::wrong_answer, evidence));
+  EXPECT_THAT(call.json(), HasSubstr(R"("reason": "value", "verdict": "wrong_answer")"));
+}
+
 TEST(outcomes, json_has_messages_and_times) {
   Call call;
   call.pass("a");
   call.fail("b", "signal 11");
-  std::string text;
-  JobList list("mine", [&](const std::string& piece) { text += piece; });
-  list_jobs(call.summary, call.waited, call.read(), list);
-  list.end();
+  const std::string text = call.json();
   EXPECT_THAT(text,
               HasSubstr(R"("verdict": "passed", "message": null, "place": null, "hint": null, "median_us": 10.0)"));
   EXPECT_THAT(text, HasSubstr(R"("reference_us": 20.0)"));

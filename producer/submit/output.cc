@@ -42,11 +42,12 @@ void JobList::end() {
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
   const bool refused = job.ack.seq == 0;
   const JobState state = end ? end->state : job.ack.state;
+  const std::string& reason = end ? end->reason : job.ack.reason;
   JsonObject object{{"id", refused ? Json{nullptr} : Json{static_cast<std::int64_t>(job.ack.seq)}},
                     {"label", text(job.label)},
                     {"state", refused ? Json{nullptr} : text(to_string(state))},
                     {"acceptance", text(to_string(job.ack.acceptance))},
-                    {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
+                    {"reason", reason.empty() ? Json{nullptr} : text(reason)}};
   if (end) {
     object.emplace_back("verdict", state == JobState::finished ? text(end->verdict) : Json{nullptr});
     object.insert(object.end(), end->members.begin(), end->members.end());

@@ -30,10 +30,11 @@ class JobList {
 };
 
 // The state of a job after a wait. job_json() returns {"id", "label", "state", "acceptance", "reason"}, and with an
-// `end` also "verdict" and the further members.
+// `end` also "verdict" and the further members. The reason is that of a refusal, or with an `end` that of the verdict.
 struct JobEnd {
   JobState state = JobState::queued;
   std::string verdict;
+  std::string reason = "";
   JsonObject members = {};
 };
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);

@@ -49,6 +49,10 @@ TEST(SubmitOutput, json_is_one_object) {
 }
 
 TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
+  const JobEnd wrong{.state = JobState::finished, .verdict = "wrong_answer", .reason = "value"};
+  EXPECT_EQ(to_text(job_json(job("a", Acceptance::accepted, 7), wrong)),
+            R"({"id": 7, "label": "a", "state": "finished", "acceptance": "accepted", "reason": "value", )"
+            R"("verdict": "wrong_answer"})");
   const JobEnd end{.state = JobState::finished, .verdict = "passed", .members = {{"speedup", Json{2.0}}}};
   EXPECT_EQ(to_text(job_json(job("a", Acceptance::accepted, 7), end)),
             R"({"id": 7, "label": "a", "state": "finished", "acceptance": "accepted", "reason": null, )"

@@ -18,6 +18,7 @@ namespace kq::tools {
 struct JobName {
   std::string run;
   std::string label;
+  Sequence seq = 0;  // of the job; 0 where the row was named
 };
 
 // Reads the rows of runs and the leaderboards one page at a time.

@@ -75,6 +75,7 @@ Expected<kq::tools::JobName> named_job(kq::tools::Source& source, const std::vec
   if (error == std::errc() && end == word.data() + word.size() && seq > 0) {
     KQ_TRY_VALUE(auto name, source.job_name(seq));
     if (!name) return kq::failure(not_found("there is no job " + word));
+    name->seq = seq;
     return std::move(*name);
   }
   std::vector<std::string> labels;
@@ -105,6 +106,12 @@ Expected<kq::tools::ShownJob> read_job(const Options& options, const kq::tools::
   KQ_TRY_VALUE(const auto name, named_job(*opened.source, options.words));
   KQ_TRY_VALUE(auto row, kq::tools::one_row(*opened.source, name.run, name.label));
   if (!row) return kq::failure(kq::tools::no_such_job(*opened.source, name.run, name.label));
+  if (name.seq != 0 && row->entry.seq != name.seq) {
+    const std::string former = std::to_string(name.seq), seq = std::to_string(row->entry.seq);
+    return kq::failure(not_found("job " + former + " has no row any more: job " + seq + " has replaced it as " +
+                                 name.label + " of run " + name.run + ", and kq show " + seq +
+                                 " prints that; kq ctl why " + former + " says how the former ended"));
+  }
   kq::tools::ShownJob job{.run = name.run, .row = std::move(*row), .files = {}, .problem = {}};
   kq::FileQuery query{.run = name.run, .label = name.label, .hash = {}};
   const kq::Submission& submission = job.row.entry.submission;
