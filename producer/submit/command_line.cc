@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -244,12 +245,22 @@ void add_place_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
       ->type_name("DIR");
 }
 
+// Returns what is wrong with the value of --timeout, or an empty text.
+std::string timeout_error(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  // The condition also refuses NaN, for which every comparison is false.
+  if (!text.empty() && *end == '\0' && value > 0 && value <= kTimeoutSecondsMax) return "";
+  return "must be a number of seconds above 0, at most 30 days, got " + text;
+}
+
 void add_wait_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.option_defaults()->group("Waiting and output");
   app.add_flag("--wait", line.wait, "wait for the verdicts, which determine the exit code");
   app.add_option("--timeout", raw.timeout_s,
                  "stop waiting for a broker, for room in a full queue or for verdicts after this many seconds")
-      ->type_name("S");
+      ->type_name("S")
+      ->check(timeout_error);
   app.add_flag("--exit-zero", line.exit_zero, "exit 0 also when a kernel did not pass");
   app.add_flag("--json", line.json, "print one JSON object on standard output");
   app.add_option("--progress", raw.progress, "progress on standard error; json is one object per line")
@@ -289,13 +300,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
     if (option->get_positional() || std::find(values.begin(), values.end(), "") == values.end()) continue;
     return EarlyEnd{ExitCode::bad_input, option->get_name() + " is empty; leave it out, or say which"};
   }
-  if (app.count("--timeout") > 0) {
-    // The condition also refuses NaN, for which every comparison is false.
-    if (!(raw.timeout_s > 0 && raw.timeout_s <= kTimeoutSecondsMax)) {
-      return EarlyEnd{ExitCode::bad_input, "--timeout must be a number of seconds above 0, at most 30 days"};
-    }
-    line.timeout_ms = static_cast<std::int64_t>(std::ceil(raw.timeout_s * 1000));
-  }
+  if (app.count("--timeout") > 0) line.timeout_ms = static_cast<std::int64_t>(std::ceil(raw.timeout_s * 1000));
   if (const auto applied = apply_options(raw, line); !applied)
     return EarlyEnd{ExitCode::bad_input, applied.error().message};
   return line;

@@ -126,8 +126,9 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_THAT(error_text({"a", "--repeat", "x"}), HasSubstr("--repeat"));
   EXPECT_THAT(error_text({"a", "--repeat", "-1"}), HasSubstr("--repeat"));
   EXPECT_THAT(error_text({"a", "--run"}), HasSubstr("--run"));
-  for (const char* seconds : {"0", "-1", "nan", "inf", "1e99"}) {
-    EXPECT_THAT(error_text({"a", "--wait", "--timeout", seconds}), HasSubstr("--timeout")) << seconds;
+  for (const char* seconds : {"0", "-1", "nan", "inf", "1e99", "5m"}) {
+    const std::string wanted = "--timeout: must be a number of seconds above 0, at most 30 days, got ";
+    EXPECT_THAT(error_text({"a", "--wait", "--timeout", seconds}), HasSubstr(wanted + seconds));
   }
   EXPECT_EQ(error_text({""}), "a PATH is empty");
   EXPECT_EQ(error_text({"--spool", "waiting", "--dry-run"}), "--dry-run lists what a PATH holds, and there is none");

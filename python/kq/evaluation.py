@@ -11,12 +11,12 @@ from uuid import uuid4
 
 from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput, BadSource
-from kq.records.arguments import SubmissionFields
+from kq.records.arguments import RewardFields, SubmissionFields
 from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
 from kq.records.jobs import REPR_TEXT_MAX, RunRow, speedup_text
 from kq.records.limits import NAME_BYTES_MAX
-from kq.records.submission import Backend, Problem, SourceFile, Submission, source_error
+from kq.records.submission import OTHER_FIELDS, Backend, Problem, SourceFile, Submission, source_error, unknown_field
 from kq.records.text_safety import one_line
 from kq.records.verdict import Fault, Verdict, VerdictName
 from kq.wire.codec import Malformed, encode
@@ -204,6 +204,8 @@ def order_of(
         raise BadInput(
             f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out"
         )
+    for name in fields.keys() - OTHER_FIELDS.keys():
+        raise BadInput(unknown_field(name, RewardFields.__annotations__))
     order = Order(run)
     if isinstance(problem, Problem | str | bytes | Path) or not isinstance(problem, Iterable):
         problems = [Problem.given(problem)] * len(sources)

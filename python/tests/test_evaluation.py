@@ -58,6 +58,12 @@ def test_a_label_is_only_for_a_single_source() -> None:
         order_of(["import torch\n", "import triton\n"], problem=kq.Problem.of("x = 1\n", "p"), label="x")
 
 
+def test_an_unknown_argument_is_refused_with_the_known_ones() -> None:
+    known = "author, .*trials, .*, backend, contract, run, label, fresh, timeout$"
+    with pytest.raises(kq.BadInput, match=f"there is no field 'prioriti'; known fields are {known}"):
+        order_of(["import torch\n"], problem=kq.Problem.of("x = 1\n", "p"), prioriti="low")
+
+
 def test_a_wrong_type_is_bad_input() -> None:
     with pytest.raises(kq.BadInput, match="submission"):
         order_of(["import torch\n"], problem=kq.Problem.of("x = 1\n", "p"), time_limit_ms="20")

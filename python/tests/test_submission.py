@@ -131,6 +131,11 @@ def test_a_contract_may_be_given_as_argument() -> None:
             kq.BadInput,
             "there is no field 'prioriti'; known fields are author, tags, device, gpu_model, ",
         ),
+        (
+            lambda: submission(baseline="compile"),
+            kq.BadInput,
+            r"there is no field 'baseline'; baseline is a field of Trials: trials=kq.Trials\(baseline=...\)",
+        ),
         (lambda: kq.Problem.of(MODEL, "relu", precision="fp8"), kq.BadInput, "as_given, fp32, fp16, bf16"),
     ],
 )

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "sys/nearest.h"
 #include "tools/cli/text.h"
+#include "tools/ctl/ctl.h"
 
 namespace kq::tools {
 namespace {
@@ -34,6 +37,32 @@ constexpr Verb kVerbs[] = {
     {"completion", "print the script with which bash, zsh or fish completes kq's words"},
     {"version", "print the versions of kq and of its packages; --json"},
 };
+
+// Words that people type for a verb of kq-ctl or for another command.
+constexpr std::pair<std::string_view, std::string_view> kMeantCommands[] = {
+    {"export", "kq dump RUN"},
+    {"list", "kq ctl runs"},
+    {"log", "kq show RUN LABEL --log"},
+    {"logs", "kq show RUN LABEL --log"},
+    {"ls", "kq ctl runs"},
+    {"ps", "kq ctl jobs --state leased"},
+    {"run", "kq sweep PATH"},
+    {"start", "kq up"},
+    {"stop", "kq down"},
+    {"wait", "kq results RUN --wait"},
+    {"watch", "kq top"},
+};
+
+// Returns the command that a word means which is no verb, or nothing.
+std::optional<std::string> meant_command(std::string_view word) {
+  for (const auto& [known, command] : kMeantCommands) {
+    if (word == known) return std::string(command);
+  }
+  for (const CtlVerb& verb : ctl_verbs()) {
+    if (word == verb.name) return "kq ctl " + std::string(word);
+  }
+  return std::nullopt;
+}
 
 // Returns the verbs of the kq-* programs in a folder that are not in the table.
 std::vector<std::string> other_verbs(const std::string& folder) {
@@ -78,6 +107,8 @@ std::string unknown_verb(const std::string& verb, const std::string& folder) {
   if (verb == "mcp")
     return "kq: kq mcp is a part of the Python client: pip install './python[mcp]', and put the environment's kq-mcp "
            "into PATH";
+  if (const auto command = meant_command(verb))
+    return "kq: there is no verb '" + verb + "'; " + *command + " is probably meant (kq --help lists the verbs)";
   std::vector<std::string> known = other_verbs(folder);
   for (const Verb& row : kVerbs) known.insert(known.begin(), std::string(row.name));
   const auto meant = sys::nearest(verb, known);

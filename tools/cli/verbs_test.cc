@@ -31,6 +31,11 @@ TEST(verbs, an_unknown_verb_gets_the_most_similar_one) {
   EXPECT_THAT(unknown_verb("swep", ""), HasSubstr("there is no verb 'swep'; did you mean kq sweep?"));
   EXPECT_THAT(unknown_verb("gatway", folder.path()), HasSubstr("did you mean kq gateway?"));
   EXPECT_THAT(unknown_verb("mcp", ""), HasSubstr("pip install './python[mcp]'"));
+  EXPECT_THAT(unknown_verb("status", ""), HasSubstr("there is no verb 'status'; kq ctl status is probably meant"));
+  EXPECT_THAT(unknown_verb("cancel", ""), HasSubstr("kq ctl cancel is probably meant"));
+  EXPECT_THAT(unknown_verb("wait", ""), HasSubstr("kq results RUN --wait is probably meant"));
+  EXPECT_THAT(unknown_verb("run", ""), HasSubstr("kq sweep PATH is probably meant"));
+  EXPECT_THAT(unknown_verb("list", ""), HasSubstr("kq ctl runs is probably meant"));
   EXPECT_THAT(unknown_verb("frobnicate", ""), Not(HasSubstr("did you mean")));
 }
 

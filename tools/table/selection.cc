@@ -32,6 +32,19 @@ std::string text_in(const Cell& cell) {
   return text != nullptr ? *text : csv_field(cell);
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+// Returns the name of the level that has this column of its own, or an empty text.
+std::string_view level_with(std::string_view column) {
+  for (const Level& level : levels()) {
+    if (std::ranges::find(level.columns, column, &ItemColumn::name) != level.columns.end()) return level.name;
+  }
+  return "";
+}
+
 // Returns an error text when a word is not a value of the enumeration E. An empty word is valid: it means "no value".
 template <NamedEnum E>
 std::optional<std::string> validate_enum_value(std::string_view column, const std::string& word) {
@@ -99,6 +112,10 @@ Expected<SelectedColumn> Selection::find(std::string_view name) const {
     if (column.name == name) return SelectedColumn{.of_item = &column};
     known.emplace_back(column.name);
   }
+  if (const std::string_view level = level_with(name); !level.empty()) {
+    return bad_input("'" + std::string(name) + "' is a column of --level " + std::string(level) + ", not of --level " +
+                     std::string(level_->name));
+  }
   const auto meant = sys::nearest(name, known);
   return bad_input("there is no column '" + printable(name) + "'" + (meant ? ", did you mean " + *meant + "?" : "") +
                    "; kq-dump --schema --level " + std::string(level_->name) +
@@ -117,7 +134,7 @@ Expected<void> Selection::choose_columns(const std::string& names) {
   }
   for (std::size_t start = 0; start <= names.size();) {
     const std::size_t end = std::min(names.find(',', start), names.size());
-    const auto column = find(std::string_view(names).substr(start, end - start));
+    const auto column = find(trimmed(std::string_view(names).substr(start, end - start)));
     if (!column) return bad_input("--columns: " + column.error().message);
     for (const SelectedColumn& chosen : columns_) {
       if (chosen.name() == column->name()) return bad_input("--columns names " + std::string(chosen.name()) + " twice");
@@ -134,22 +151,22 @@ Expected<void> Selection::add_condition(const std::string& text) {
       {"!=", Test::unequal}, {"<=", Test::at_most}, {">=", Test::at_least}, {"<", Test::below},
       {">", Test::above},    {"~", Test::contains}, {"=", Test::equal}};
   const std::size_t name_bytes = std::min(text.find_first_of("!<>=~"), text.size());
+  const std::string name(trimmed(std::string_view(text).substr(0, name_bytes)));
   for (const auto& [sign, test] : signs) {
     if (!std::string_view(text).substr(name_bytes).starts_with(sign)) continue;
-    const auto column = find(std::string_view(text).substr(0, name_bytes));
+    const auto column = find(name);
     if (!column) return bad_input("--where: " + column.error().message);
-    Condition condition{.column = *column, .test = test, .text = text.substr(name_bytes + sign.size()), .number = {}};
+    const std::string_view value = trimmed(std::string_view(text).substr(name_bytes + sign.size()));
+    Condition condition{.column = *column, .test = test, .text = std::string(value), .number = {}};
     condition.number = parsed_number(condition.text);
     const ColumnType type = column->type();
     const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains &&
                               !condition.text.empty();
     if (needs_number && !condition.number)
-      return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) +
-                       "'");
+      return bad_input("--where: " + name + " is a number, got '" + printable(condition.text) + "'");
     if (type == ColumnType::boolean && condition.text != "true" && condition.text != "false" &&
         !condition.text.empty()) {
-      return bad_input("--where: " + text.substr(0, name_bytes) + " is true or false, got '" +
-                       printable(condition.text) + "'");
+      return bad_input("--where: " + name + " is true or false, got '" + printable(condition.text) + "'");
     }
     if (test == Test::equal || test == Test::unequal) {
       if (const auto wrong = validate_enum_value(column->name(), condition.text))

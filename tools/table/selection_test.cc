@@ -90,12 +90,19 @@ TEST(selection, samples_are_selected_one_by_one) {
   EXPECT_THAT(shown({.level = "sample", .columns = "sample_us", .where = {"verdict=crashed"}}, row), ElementsAre());
 }
 
+TEST(selection, blanks_around_names_and_values_do_not_count) {
+  const RunRow row = passed_row("relu/fast", 1'000, 2'000);
+  EXPECT_THAT(shown({.columns = " label, verdict ", .where = {"speedup > 1", " verdict = passed "}}, row),
+              ElementsAre("relu/fast,passed\n"));
+}
+
 TEST(selection, a_mistake_is_one_sentence) {
   EXPECT_THAT(error_message({.columns = "label,speedupp"}),
               HasSubstr("--columns: there is no column 'speedupp', did you mean speedup?"));
   EXPECT_THAT(error_message({.columns = "label,label"}), HasSubstr("names label twice"));
   EXPECT_THAT(error_message({.columns = "label,"}), HasSubstr("there is no column ''"));
-  EXPECT_THAT(error_message({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
+  EXPECT_THAT(error_message({.columns = "sample_us"}),
+              HasSubstr("--columns: 'sample_us' is a column of --level sample, not of --level job"));
   EXPECT_THAT(error_message({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
   EXPECT_THAT(error_message({.where = {"verdict=pased"}}),
               HasSubstr("--where: there is no verdict 'pased'; known are passed, suspect, "));

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -317,14 +317,7 @@ class Submission:
         the source, as kq-submit does.
         """
         for name in fields.keys() - OTHER_FIELDS.keys():
-            said = (
-                "gpu_model takes the model's whole name as its worker reports it, such as 'NVIDIA H200'"
-                if name == "gpu"
-                else f"{name} is a field of the problem: Problem.read(path, {name}=...)"
-                if name in ("rtol", "atol", "precision", "workloads", "device_count")
-                else f"known fields are {', '.join(OTHER_FIELDS)}"
-            )
-            raise BadInput(f"there is no field {name!r}; {said}")
+            raise BadInput(unknown_field(name, OTHER_FIELDS))
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
@@ -338,6 +331,19 @@ class Submission:
         if isinstance(labels, list | tuple | set) and all(isinstance(one, str) for one in labels):
             others["labels"] = sorted(set(labels), key=lambda label: label.encode(errors="surrogatepass"))
         return cls(label=label, backend=known, files=files, problem=given, **others)
+
+
+def unknown_field(name: str, known: Iterable[str]) -> str:
+    """Returns the sentence about a name that is not in `known`, with the place of a field of another record."""
+    if name == "gpu":
+        said = "gpu_model takes the model's whole name as its worker reports it, such as 'NVIDIA H200'"
+    elif name in ("rtol", "atol", "precision", "workloads", "device_count"):
+        said = f"{name} is a field of the problem: Problem.read(path, {name}=...)"
+    elif name in {one.name for one in dataclasses.fields(Trials)}:
+        said = f"{name} is a field of Trials: trials=kq.Trials({name}=...)"
+    else:
+        said = f"known fields are {', '.join(known)}"
+    return f"there is no field {name!r}; {said}"
 
 
 # The fields that Submission.of() takes as `fields`, in the order of their declaration.
