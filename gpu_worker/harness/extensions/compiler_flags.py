@@ -76,6 +76,8 @@ PAIRS = (
 # The same for the host's compiler. A value may also follow the flag without a blank.
 HOST_PAIRS = ("-I", "-isystem", "-D", "-U")
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
+# Compilers ignore libraries where they do not link.
+LIBRARY = re.compile(rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}")
 IGNORED = re.compile(
     r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|"
     r"-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|"
@@ -98,7 +100,7 @@ PASSED_VALUES = {
     "--default-stream": re.compile("legacy"),
 }
 LINK = re.compile(
-    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|"
+    rf"{LIBRARY.pattern}|"
     rf"-Wl,(--no-as-needed|--as-needed|-rpath[,=](\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|"
     r"-pthread|-fopenmp|-s|-O\d"
 )
@@ -172,7 +174,7 @@ def accept_host_flag(flag: str, where: str, to: list[str], found: Flags) -> None
         found.includes.append(flag.removeprefix("-isystem"))
     elif HOST.fullmatch(flag.replace("--std=", "-std=")):
         to.append(flag.replace("--std=", "-std="))  # one spelling, so that value_of() finds the standard again
-    elif not IGNORED.fullmatch(flag):
+    elif not IGNORED.fullmatch(flag) and not LIBRARY.fullmatch(flag):
         raise BadFlag(
             f"{where}: {flag[:80]!r} is not passed on; "
             "take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W"
@@ -205,7 +207,7 @@ def accept_device_flags(flags: list[str], found: Flags) -> None:
             found.device += [flag, value]
         elif flag not in PAIRS and DEVICE.fullmatch(flag):
             found.device.append(flag)
-        else:
+        elif not LIBRARY.fullmatch(flag):
             raise BadFlag(
                 f"extra_cuda_cflags: {(flag if flag not in PAIRS else flag + ' ' + value)[:80]!r} is not passed on; "
                 "take flags that choose how code is generated, "

@@ -23,6 +23,10 @@ class ExtensionFlags(unittest.TestCase):
         self.assertEqual(flags(device="-Xcompiler -O2,-fopenmp").device_host, ["-O2", "-fopenmp"])
         self.assertEqual(flags(link="-lcublas -L/usr/lib -lcuda").link, ["-lcublas", "-L/usr/lib", "-lcuda"])
 
+    def test_libraries_mean_nothing_to_an_object_file(self) -> None:
+        read = flags(host="-O3 -lcublas", device="-O3 -L/usr/lib -lcublas")
+        self.assertEqual((read.host, read.device, read.link), (["-O3"], ["-O3"], []))
+
     def test_those_that_people_copy_from_builds_of_their_own(self) -> None:
         for device in (
             "-Xptxas=-v",

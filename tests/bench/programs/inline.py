@@ -4,20 +4,27 @@
         traces the calls of every .py file below FOLDER and builds each call as kq's compile child does
     scripts/bench inline FOLDER --torch --json FILE
         builds each call with torch's own load_inline or load too, and says where only one of the two compiles
+    scripts/bench inline FOLDER --torch --kernels
+        compiles the .cu files once more with torch's flags, and compares the machine code of each kernel with kq's
     scripts/bench inline FOLDER --prefixes DIR
         keeps the prefixes of torch's headers in DIR, so that the next run does not make them again
 
 A file is traced with the problem beside it: NAME.problem.py, or problem.py. The programs of the folder run here without
 a sandbox, to make their calls. The benchmark needs nvcc and a torch with CUDA (KQ_PYTHON, or the environment of
 scripts/setup), but no GPU. Processor seconds are those of the compilers; the memory is that of all processes of a
-build. Exit code 1: a call that only one of the two compiles, or a build that kq's limits ended.
+build. Exit code 1: a call that only one of the two compiles, a build that kq's limits ended, or a kernel whose machine code
+differs.
 """
 
 import argparse
+import hashlib
 import json
 import os
+import re
+import shlex
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -38,6 +45,8 @@ PREFIXES = ("extension-O1", "types-O1", "bodies-O1", "nvcc-O1")
 TRACE_LIMIT_S = 120
 BUILD_LIMIT_S = 600
 SAMPLE_S = 0.1
+NO_BITS = 8  # the type of an ELF section that has no content
+UNNAMED = re.compile(r"_GLOBAL__N__\w+?_cuda_cu_\w{8}_\d+")  # a name that nvcc makes from a file's path
 sys.dont_write_bytecode = True
 
 Answer = dict[str, Any]
@@ -60,6 +69,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("submissions", nargs="?", metavar="FOLDER")
     parser.add_argument("--torch", action="store_true", help="build with torch too")
+    parser.add_argument("--kernels", action="store_true", help="with --torch: compare the machine code of kernels")
     parser.add_argument("--json", metavar="FILE", help="write every answer")
     parser.add_argument("--only", default="", metavar="WORD", help="only files with this word in their path")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="builds that run at once (default 1)")
@@ -70,6 +80,8 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not arguments.submissions and not arguments.work_on:
         parser.error("a folder of submissions is needed")
+    if arguments.kernels and not (arguments.torch or arguments.work_on):
+        parser.error("--kernels compares with torch's builds; give --torch too")
     return arguments
 
 
@@ -93,7 +105,7 @@ class Comparison:
             list(pool.map(self.build, [call for calls in found for call in calls]))
         self.show(len(files))
         bad = [call for call in self.calls if call["kq"]["status"] in ("memory", "unsupported", "ended")]
-        return 1 if bad or self.disagreements() else 0
+        return 1 if bad or self.disagreements() or self.other_kernels() else 0
 
     def make_prefixes(self) -> None:
         for variant in PREFIXES:
@@ -138,6 +150,7 @@ class Comparison:
 
     def ask(self, work_on: str, place: Path, limit_s: float = BUILD_LIMIT_S) -> Answer:
         command = [PYTHON, __file__, "--work-on", work_on, "--folder", str(place), "--arch", self.arguments.arch]
+        command += ["--kernels"] if self.arguments.kernels else []
         environment = {**os.environ, "KQ_BENCH_PREFIXES": str(self.shared), "MAX_JOBS": "1"}
         begun = time.monotonic()
         process = subprocess.Popen(
@@ -163,6 +176,15 @@ class Comparison:
     def disagreements(self) -> list[Answer]:
         return [call for call in self.calls if "torch" in call and is_good(call["kq"]) != is_good(call["torch"])]
 
+    def other_kernels(self) -> list[str]:
+        """Returns the kernels of calls that both compile whose machine code is not the same."""
+        found = []
+        for call in self.calls:
+            mine, others = (call.get(side, {}).get("kernels", {}) for side in ("kq", "torch"))
+            both_compile = is_good(call["kq"]) and is_good(call.get("torch", {"status": "none"}))
+            found += [f"{call['name']} {name}" for name in others if both_compile and mine.get(name) != others[name]]
+        return found
+
     def show(self, files: int) -> None:
         print(f"\n{len(self.calls)} calls of {files} files")
         for side in ("kq", "torch"):
@@ -175,6 +197,12 @@ class Comparison:
             print(f"way   {way or 'C++ only':8} {len(answers):4}  {medians(answers)}")
         for call in self.disagreements():
             print(f"ONLY {'kq' if is_good(call['kq']) else 'torch'} compiles {call['name']}")
+        if self.arguments.kernels:
+            kernels = sum(len(call.get("torch", {}).get("kernels", {})) for call in self.calls if is_good(call["kq"]))
+            others = self.other_kernels()
+            print(f"{kernels - len(others)} of {kernels} kernels have the same machine code")
+            for name in others:
+                print(f"OTHER CODE {name}")
 
     def write(self) -> None:
         if self.arguments.json:
@@ -255,9 +283,13 @@ def work(arguments: argparse.Namespace) -> int:
 
     begun = time.monotonic()
     answer = {"s": 0.0, **steps[arguments.work_on](place, arguments.arch)}
+    compilers = resource.getrusage(resource.RUSAGE_CHILDREN)
     answer["s"] = answer["s"] or round(time.monotonic() - begun, 2)
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    answer["cpu_s"] = round(usage.ru_utime + usage.ru_stime, 2)
+    answer["cpu_s"] = round(compilers.ru_utime + compilers.ru_stime, 2)
+    if arguments.kernels and arguments.work_on in ("kq", "torch"):
+        if arguments.work_on == "torch":
+            compile_kernels(place / "work")
+        answer["kernels"] = machine_code(place / "work")
     (place / "answer").write_text(json.dumps(answer))
     return 0
 
@@ -351,6 +383,42 @@ def build_by_torch(place: Path, arch: str) -> Answer:
     except (RuntimeError, ImportError, OSError) as error:
         return {"status": "failed", "message": f"{type(error).__name__}: {error}"[:4000]}
     return {"status": "ok"}
+
+
+def compile_kernels(folder: Path) -> None:
+    """Compiles the .cu files of a build of torch's once more, with the same flags, to a cubin each."""
+    ninja = folder / "build.ninja"
+    text = ninja.read_text() if ninja.exists() else ""
+    flags = {name: value for name, value in re.findall(r"^(nvcc|cuda_\w+) = (.*)$", text, re.MULTILINE)}
+    for source in re.findall(r": cuda_compile (\S+\.cu)$", text, re.MULTILINE):
+        words = [flags["cuda_cflags"], flags.get("cuda_post_cflags", ""), flags.get("cuda_dlink_post_cflags", "")]
+        command = [flags["nvcc"], *(word for part in words for word in shlex.split(part))]
+        out = folder / f"{Path(source).stem}.cubin"
+        subprocess.run([*command, "-cubin", "-o", out, source], check=False, capture_output=True)
+
+
+def machine_code(folder: Path) -> dict[str, str]:
+    """Returns a hash of the machine code of each kernel in the cubins below the folder."""
+    found = {}
+    for cubin in sorted(folder.rglob("*.cubin")):
+        content = cubin.read_bytes()
+        for name, code in sections(content):
+            if name.startswith(".text."):
+                found[UNNAMED.sub("", name.removeprefix(".text."))] = hashlib.sha256(code).hexdigest()[:16]
+    return found
+
+
+def sections(elf: bytes) -> list[tuple[str, bytes]]:
+    """Returns the names and contents of the sections of a 64-bit ELF file."""
+    (table,) = struct.unpack_from("<Q", elf, 40)
+    size, count, names_at = struct.unpack_from("<HHH", elf, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + i * size) for i in range(count)]
+    names = headers[names_at][4]
+    return [
+        (elf[names + name : elf.index(b"\0", names + name)].decode(), elf[offset : offset + length])
+        for name, kind, _, _, offset, length, *_ in headers
+        if kind != NO_BITS
+    ]
 
 
 if __name__ == "__main__":
