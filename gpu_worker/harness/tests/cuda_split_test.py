@@ -133,10 +133,16 @@ class Split(unittest.TestCase):
                 "__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }"
             )
 
+    def test_a_source_may_call_libraries_and_have_no_kernel(self) -> None:
+        halves = split("#include <cublas_v2.h>\nvoid f() { cublasHandle_t handle; cublasCreate(&handle); }\n")
+        self.assertIn("cublasCreate(&handle)", halves.host)
+        self.assertNotIn("cublasCreate", halves.device)
+        self.assertEqual(halves.kernels, [])
+
     def test_what_is_not_known_for_certain_is_left_to_nvcc(self) -> None:
         kernel = "__global__ void k(int n) { }\n"
         for source, why in (
-            ("void f() {}", "no kernel"),
+            ("__constant__ float c[2];\nvoid f() {}", "no kernel"),
             ("#define K __global__ void\n" + kernel, "macro"),
             (kernel + "#ifdef __CUDACC__\n#endif", "condition"),
             (kernel + '#include "own.h"', "file of its own"),

@@ -22,7 +22,7 @@ torch::Tensor twice(torch::Tensor x) {
 modules = []
 for i, flags in enumerate(
     (
-        ["-O3", "-lcublas", "--use_fast_math", "-Xptxas", "-v,-O3", "--ptxas-options=-v", "-lineinfo"],
+        ["-O3", "--use_fast_math", "-Xptxas", "-v,-O3", "--ptxas-options=-v", "-lineinfo"],
         ["-O3 -std=c++17 -Xcompiler '-O3 -fno-strict-aliasing'"],
         ["-arch=sm_70"],
         ["--no-such-flag"],

@@ -97,8 +97,8 @@ class Splitter:
             if token.text in HIDERS:
                 raise Refused(f"it says {token.text}")
         self.namespace(0, len(self.tokens))
-        if not self.kernels:
-            raise Refused("it has no kernel")
+        if self.variables and not self.kernels:
+            raise Refused("it has variables of the device and no kernel")
         if len({kernel.name for kernel in self.kernels}) != len(self.kernels):
             raise Refused("two kernels have one name")
         self.launches()
