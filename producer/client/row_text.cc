@@ -81,6 +81,15 @@ std::string noise_text(double figure, double noise) {
   return buffer;
 }
 
+TimeTexts time_texts(const Measurement& measurement) {
+  const double own_ns = measurement.submission.median_ns, reference_ns = measurement.reference.median_ns;
+  const double ratio = speedup(measurement);
+  return {.own = (measurement.is_noisy ? "~" : "") + time_text(own_ns) +
+                 noise_text(own_ns, submission_noise_ns(measurement)),
+          .reference = time_text(reference_ns) + noise_text(reference_ns, reference_noise_ns(measurement)),
+          .speedup = speedup_text(ratio) + noise_text(ratio, speedup_noise(measurement))};
+}
+
 std::string outcome_text(const RunRow& row) {
   if (!row.result) return std::string(to_string(row.job.state));
   const Evidence* evidence = evidence_of(row.result->verdict);
@@ -104,12 +113,9 @@ std::string evidence_text(const RunRow& row) {
 std::string finished_text(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
   if (measurement == nullptr || name_of(row.result->verdict) != VerdictName::passed) return evidence_text(row);
-  const double own_ns = measurement->submission.median_ns, reference_ns = measurement->reference.median_ns;
-  const double ratio = speedup(*measurement);
-  return printable(row.entry.submission.label) + ": passed: " + (measurement->is_noisy ? "~" : "") + time_text(own_ns) +
-         noise_text(own_ns, submission_noise_ns(*measurement)) + ", the reference " + time_text(reference_ns) +
-         noise_text(reference_ns, reference_noise_ns(*measurement)) + ", speedup " + speedup_text(ratio) +
-         noise_text(ratio, speedup_noise(*measurement)) + '\n';
+  const TimeTexts times = time_texts(*measurement);
+  return printable(row.entry.submission.label) + ": passed: " + times.own + ", the reference " + times.reference +
+         ", speedup " + times.speedup + '\n';
 }
 
 }  // namespace kq::producer

@@ -21,6 +21,14 @@ std::string speedup_text(double speedup);  // "1.73x"; "-" for 0
 // is unknown.
 std::string noise_text(double figure, double noise);
 
+// The times of a job for people, each with its noise: "~3.93 ms ±66%". The tilde says that the machine was busy.
+struct TimeTexts {
+  std::string own;        // the published time of one call of the submission
+  std::string reference;  // the published time of one call of the reference
+  std::string speedup;
+};
+TimeTexts time_texts(const Measurement& measurement);
+
 // Returns the verdict with its reason, or the state of an unfinished job: "wrong_answer (shape)", "passed", "queued".
 std::string outcome_text(const RunRow& row);
 

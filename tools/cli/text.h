@@ -19,6 +19,8 @@ using producer::outcome_text;
 using producer::printable;
 using producer::speedup_text;
 using producer::time_text;
+using producer::time_texts;
+using producer::TimeTexts;
 using producer::valid_utf8;
 
 struct TableColumn {

@@ -6,6 +6,7 @@
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
+#include "tools/views/results_view.h"
 
 namespace kq::tools {
 namespace {
@@ -39,23 +40,36 @@ std::string tags_text(const Submission& submission) {
 }
 
 std::string times_text(const Measurement& measurement) {
-  return time_text(measurement.submission.median_ns) + ", the reference " + time_text(measurement.reference.median_ns) +
-         ", speedup " + speedup_text(speedup(measurement)) + " (medians of " +
-         std::to_string(measurement.submission.sample_count) + " and " +
-         std::to_string(measurement.reference.sample_count) + " calls)";
+  const TimeTexts times = time_texts(measurement);
+  return times.own + ", the reference " + times.reference + ", speedup " + times.speedup +
+         " (published time of one call, from " + std::to_string(measurement.submission.sample_count) + " and " +
+         std::to_string(measurement.reference.sample_count) + " samples)";
+}
+
+// Returns the versions that the worker named. A job that was only compiled has none of torch.
+std::string software_text(const Software& software) {
+  std::string text = "kq " + software.kq;
+  if (!software.torch.empty()) text += ", torch " + software.torch;
+  if (!software.triton.empty()) text += ", triton " + software.triton;
+  if (!software.cuda.empty()) text += ", CUDA " + software.cuda;
+  return text;
+}
+
+std::string times_lines(const Measurement& measurement) {
+  std::string text;
+  add(text, "times", times_text(measurement));
+  if (measurement.is_noisy) text += "            " + std::string(kBusyText);
+  return text;
 }
 
 std::string results_text(const ShownJob& job) {
   const Result& result = *job.row.result;
   std::string text;
   if (const Measurement* measurement = measurement_of(result.verdict); measurement != nullptr)
-    add(text, "times", times_text(*measurement));
+    text += times_lines(*measurement);
   add(text, "device", result.device.model);
   add(text, "worker", result.worker);
-  add(text, "software",
-      "kq " + result.software.kq + ", torch " + result.software.torch +
-          (result.software.triton.empty() ? "" : ", triton " + result.software.triton) +
-          (result.software.cuda.empty() ? "" : ", CUDA " + result.software.cuda));
+  add(text, "software", software_text(result.software));
   return text;
 }
 

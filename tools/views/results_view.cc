@@ -30,12 +30,10 @@ producer::Json json_of(const RunRow& row, bool has_cases) {
   return {std::move(object)};
 }
 
-// Returns the reference's time, and its baseline where that is not the usual one.
-std::string reference_text(const Submission& submission, const Measurement& measurement) {
+// Returns the baseline behind the reference's time, where the baseline is not the usual one.
+std::string baseline_text(const Submission& submission) {
   const Baseline baseline = submission.trials.baseline;
-  return time_text(measurement.reference.median_ns) +
-         noise_text(measurement.reference.median_ns, reference_noise_ns(measurement)) +
-         (baseline == Baseline::eager ? "" : " (" + std::string(to_string(baseline)) + ")");
+  return baseline == Baseline::eager ? "" : " (" + std::string(to_string(baseline)) + ")";
 }
 
 std::vector<std::string> cells_of(const RunRow& row) {
@@ -44,12 +42,8 @@ std::vector<std::string> cells_of(const RunRow& row) {
   if (measurement == nullptr) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
-    const double ratio = speedup(*measurement);
-    const double own_ns = measurement->submission.median_ns;
-    cells.insert(cells.end(), {(measurement->is_noisy ? "~" : "") + time_text(own_ns) +
-                                   noise_text(own_ns, submission_noise_ns(*measurement)),
-                               reference_text(row.entry.submission, *measurement),
-                               speedup_text(ratio) + noise_text(ratio, speedup_noise(*measurement))});
+    const TimeTexts times = time_texts(*measurement);
+    cells.insert(cells.end(), {times.own, times.reference + baseline_text(row.entry.submission), times.speedup});
   }
   return cells;
 }
@@ -135,7 +129,7 @@ std::string ResultsView::finish() {
     if (style_.kernels)
       columns = {{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}};
     text = table(columns, cells_);
-    if (noisy_count_ > 0) text += "~: the machine was busy while this was measured; measure again on a quiet one\n";
+    if (noisy_count_ > 0) text += kBusyText;
   }
   return text + counts();
 }

@@ -4,12 +4,17 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/records.h"
 
 namespace kq::tools {
+
+// What the tilde before a time means, as a line below such times.
+inline constexpr std::string_view kBusyText =
+    "~: the machine was busy while this was measured; measure again on a quiet one\n";
 
 struct ResultsStyle {
   bool json = false;
