@@ -1,6 +1,7 @@
 #include "broker/metrics/metrics.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,19 @@ void add(std::vector<Metric>& metrics, std::string name, Labels labels, double v
 
 double seconds(std::int64_t ms) {
   return static_cast<double>(ms) / 1e3;
+}
+
+// Appends whether the queue is paused, and which submitters are. "" among the names stands for the queue.
+void append_pauses(std::vector<Metric>& metrics, const std::set<std::string>& paused) {
+  const bool is_queue_paused = paused.contains("");
+  add(metrics, "kq_queue_paused", {}, is_queue_paused ? 1 : 0);
+  add(metrics, "kq_submitters_paused", {}, static_cast<double>(paused.size() - (is_queue_paused ? 1 : 0)));
+  std::size_t named_count = 0;
+  for (const std::string& submitter : paused) {
+    if (submitter.empty()) continue;
+    if (named_count++ == kPausedNamesMax) break;
+    add(metrics, "kq_submitter_paused", {{"submitter", submitter}}, 1);
+  }
 }
 
 }  // namespace
@@ -77,9 +91,7 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   add(metrics, "kq_build_objects", {}, static_cast<double>(state.builds.artifacts.size()));
   add(metrics, "kq_build_object_bytes", {}, static_cast<double>(state.builds.artifact_bytes));
   add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.queue.accounts().by_submitter().size()));
-  const bool is_paused = state.switches.paused.contains("");
-  add(metrics, "kq_queue_paused", {}, is_paused ? 1 : 0);
-  add(metrics, "kq_submitters_paused", {}, static_cast<double>(state.switches.paused.size() - (is_paused ? 1 : 0)));
+  append_pauses(metrics, state.switches.paused);
   std::int64_t silent_ms = 0;
   std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}, {"quarantined", 0}};
   double quarantined = 0;

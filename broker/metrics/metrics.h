@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -61,6 +62,9 @@ class Metrics {
   Histogram<8> wait_s_{{0.01, 0.1, 1, 10, 60, 600, 3'600, 86'400}};
   ResultMetrics results_;
 };
+
+// At most this many paused submitters have a row with their name.
+inline constexpr std::size_t kPausedNamesMax = 64;
 
 // Returns the counters and the current figures.
 std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms);

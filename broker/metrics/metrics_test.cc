@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "broker/core/state.h"
 #include "broker/testing/queue_access.h"
 #include "store/memory_store.h"
@@ -50,6 +52,19 @@ TEST_F(MetricsTest, shows_the_age_of_the_oldest_queued_job) {
   scheduler.add({.priority = Priority::low}, {.seq = 1, .submitted_at_ms = 2'000});
   EXPECT_EQ(value("kq_queue_oldest_age_seconds"), 3);
   EXPECT_EQ(value("kq_queue_jobs", {{"state", "queued"}}), 1);
+}
+
+TEST_F(MetricsTest, names_paused_submitters_up_to_a_limit) {
+  state.switches.paused = {"", "ann"};
+  EXPECT_EQ(value("kq_queue_paused"), 1);
+  EXPECT_EQ(value("kq_submitters_paused"), 1);
+  EXPECT_EQ(value("kq_submitter_paused", {{"submitter", "ann"}}), 1);
+  EXPECT_EQ(value("kq_submitter_paused", {{"submitter", ""}}), -1);
+  for (std::size_t i = 0; i < 2 * kPausedNamesMax; ++i) state.switches.paused.insert("bot" + std::to_string(i));
+  const auto metrics = metrics_of(state, 5'000);
+  EXPECT_EQ(std::ranges::count(metrics, "kq_submitter_paused", &Metric::name),
+            static_cast<std::ptrdiff_t>(kPausedNamesMax));
+  EXPECT_EQ(value("kq_submitters_paused"), 1 + 2 * kPausedNamesMax);
 }
 
 }  // namespace

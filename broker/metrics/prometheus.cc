@@ -37,6 +37,7 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_queue_submitters", MetricType::gauge, "Submitters with unfinished jobs."},
     {"kq_queue_paused", MetricType::gauge, "1 while the whole queue is paused."},
     {"kq_submitters_paused", MetricType::gauge, "Submitters that are paused by their names."},
+    {"kq_submitter_paused", MetricType::gauge, "1 for each paused submitter, by name, of at most 64."},
     {"kq_build_objects", MetricType::gauge,
      "Artifacts that were built for unfinished jobs and are kept for the workers that run them."},
     {"kq_build_object_bytes", MetricType::gauge, "Bytes of the artifacts in kq_build_objects."},

@@ -62,6 +62,7 @@ TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_
   store::MemoryStore store;
   State state{.options = {}, .store = &store};
   state.metrics.finished(Backend::torch, VerdictName::passed);
+  state.switches.paused = {"ann"};
   Result rejected;
   rejected.verdict = ended(VerdictName::rejected, {});
   state.metrics.add_result(rejected);

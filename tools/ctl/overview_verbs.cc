@@ -37,6 +37,36 @@ double value_of(const StatsReply& stats, std::string_view name) {
   return found == stats.metrics.end() ? 0 : found->value;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// The submitters that are paused by their names. The broker names a limited number of them.
+struct Pauses {
+  std::uint64_t count = 0;
+  std::vector<std::string> names{};
+};
+
+Pauses pauses_of(const StatsReply& stats) {
+  Pauses pauses{.count = static_cast<std::uint64_t>(value_of(stats, "kq_submitters_paused"))};
+  for (const Metric& metric : stats.metrics) {
+    const auto name = metric.labels.find("submitter");
+    if (metric.name == "kq_submitter_paused" && name != metric.labels.end()) pauses.names.push_back(name->second);
+  }
+  return pauses;
+}
+
+// Returns for example "2 submitters are paused: ann, bob". A broker of an earlier version names none.
+std::string pauses_text(const Pauses& pauses) {
+  std::string text = producer::counted(pauses.count, "submitter") + (pauses.count == 1 ? " is" : " are") + " paused";
+  if (pauses.names.empty()) return text;
+  text += ": " + printable(joined(pauses.names));
+  if (pauses.count > pauses.names.size()) text += " and " + std::to_string(pauses.count - pauses.names.size()) + " more";
+  return text;
+}
+
 producer::JsonObject metric_object(const Metric& metric) {
   producer::JsonObject labels;
   for (const auto& [name, value] : metric.labels) labels.emplace_back(name, json_text(value));
@@ -50,12 +80,6 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
                producer::needs_text(lane.needs), std::string(to_string(lane.needs.backend)),
                std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
               lane_object(lane));
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 std::string worker_state(const WorkerStatus& worker) {
@@ -154,7 +178,9 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
   KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
   KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
   const bool is_paused = value_of(stats, "kq_queue_paused") > 0;
-  const auto paused_count = static_cast<std::uint64_t>(value_of(stats, "kq_submitters_paused"));
+  const Pauses pauses = pauses_of(stats);
+  const auto draining_count =
+      static_cast<std::uint64_t>(std::ranges::count_if(status.workers, &WorkerStatus::draining));
   if (broker.json) {
     const producer::JsonObject object{{"broker", json_text(client.url())},
                                       {"version", json_text(status.version)},
@@ -162,7 +188,9 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
                                       {"leased", json_number(status.leased)},
                                       {"workers", json_number(status.workers.size())},
                                       {"paused", producer::Json{is_paused}},
-                                      {"paused_submitters", json_number(paused_count)},
+                                      {"draining_workers", json_number(draining_count)},
+                                      {"paused_submitters", json_number(pauses.count)},
+                                      {"paused_submitter_names", json_texts(pauses.names)},
                                       {"has_keys", producer::Json{status.has_keys}}};
     world.out << producer::to_text(producer::Json{object}) << '\n';
     return ExitCode::ok;
@@ -171,10 +199,9 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
             << producer::counted(status.queued, "job") << " queued, " << status.leased << " leased, "
             << producer::counted(status.workers.size(), "worker") << '\n';
   if (is_paused) world.out << "the queue is paused; kq-ctl resume ends the pause\n";
-  if (paused_count > 0) {
-    world.out << producer::counted(paused_count, "submitter") << (paused_count == 1 ? " is" : " are")
-              << " paused; kq-ctl resume --submitter NAME ends a pause\n";
-  }
+  if (pauses.count > 0) world.out << pauses_text(pauses) << "; kq-ctl resume --submitter NAME ends a pause\n";
+  if (draining_count > 0 && draining_count == status.workers.size())
+    world.out << "every worker is draining, so no job starts; kq-ctl drain WORKER --undo ends that\n";
   world.out << (status.has_keys ? "with keys: sources, logs and runs are for their submitters\n"
                                 : "without keys: every client may read every source and change every run\n");
   return ExitCode::ok;

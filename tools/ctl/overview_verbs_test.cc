@@ -1,11 +1,15 @@
 #include "tools/ctl/overview_verbs.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tools/ctl/scripted_world.h"
 
 namespace kq::tools {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
   ScriptedWorld kq;
@@ -20,11 +24,40 @@ TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
   status.has_keys = true;
   EXPECT_EQ(kq.run({"status", "--json"}), 0);
   EXPECT_NE(kq.out.str().find("\"has_keys\": true"), std::string::npos);
-  EXPECT_NE(kq.out.str().find("\"paused\": false, \"paused_submitters\": 0"), std::string::npos);
+  EXPECT_NE(kq.out.str().find("\"paused\": false, \"draining_workers\": 0, \"paused_submitters\": 0, "
+                              "\"paused_submitter_names\": []"),
+            std::string::npos);
   stats.metrics = {{"kq_queue_paused", {}, 1}, {"kq_submitters_paused", {}, 2}};
   EXPECT_EQ(kq.run({"status"}), 0);
   EXPECT_NE(kq.out.str().find("the queue is paused; kq-ctl resume ends the pause\n2 submitters are paused; "),
             std::string::npos);
+}
+
+TEST(overview_verbs, the_status_names_paused_submitters) {
+  ScriptedWorld kq;
+  kq.on<BrokerQuery>([](const auto&) { return BrokerReply{.version = "1.2", .workers = {}}; });
+  StatsReply stats{{{"kq_submitters_paused", {}, 1}, {"kq_submitter_paused", {{"submitter", "ghost"}}, 1}}};
+  kq.on<StatsQuery>([&](const auto&) { return stats; });
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_THAT(kq.out.str(), HasSubstr("1 submitter is paused: ghost; kq-ctl resume --submitter NAME ends a pause\n"));
+  stats.metrics.front().value = 3;
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_THAT(kq.out.str(), HasSubstr("3 submitters are paused: ghost and 2 more; "));
+  EXPECT_EQ(kq.run({"status", "--json"}), 0);
+  EXPECT_THAT(kq.out.str(), HasSubstr(R"("paused_submitters": 3, "paused_submitter_names": ["ghost"])"));
+}
+
+TEST(overview_verbs, the_status_says_when_every_worker_is_draining) {
+  ScriptedWorld kq;
+  BrokerReply status{.version = "1.2",
+                     .workers = {{.worker = "n1", .devices = {}}, {.worker = "n2", .devices = {}, .draining = true}}};
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  kq.on<StatsQuery>([](const auto&) { return StatsReply{}; });
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_THAT(kq.out.str(), Not(HasSubstr("draining")));
+  status.workers.front().draining = true;
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_THAT(kq.out.str(), HasSubstr("every worker is draining, so no job starts"));
 }
 
 TEST(overview_verbs, stats_are_a_table_with_units_and_json_without) {
