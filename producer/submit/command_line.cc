@@ -170,6 +170,15 @@ std::string format_names() {
   return names;
 }
 
+// Returns the names of the backends that kq's judge measures, as --help lists values.
+std::string backend_names() {
+  std::string names;
+  for (const std::string_view name : kEnumNames<Backend>) {
+    if (name != to_string(Backend::eval_program)) names += (names.empty() ? "" : "|") + std::string(name);
+  }
+  return names;
+}
+
 void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.option_defaults()->group("What is submitted");
   app.add_option("PATH", raw.inputs, "an input to submit; see below")->type_name("");
@@ -184,7 +193,7 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                  "where problems are found: a directory such as a KernelBench checkout, or a .jsonl of its data set")
       ->type_name("DIR");
   app.add_option("--backend", raw.backend, "what the kernels are written in; without it recognised by each file")
-      ->type_name("torch|triton|cuda|torch_cuda|multi_kernel");
+      ->type_name(backend_names());
   app.add_option("--input-format", raw.input_format, "the format of every PATH; without it each PATH is recognised")
       ->type_name(format_names());
   app.add_option("--author", raw.naming.author, kAuthorHelp)->type_name("NAME");
