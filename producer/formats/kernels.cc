@@ -62,6 +62,7 @@ bool each_entry(const fs::path& folder, std::size_t depth, const VisitEntry& vis
     const fs::path& path = entry->path();
     if (is_hidden(path)) continue;
     if (!fs::is_directory(path, ignored)) {
+      if (is_package_marker(path)) continue;
       if (is_named_as_kernel(path)) {
         kernels.push_back(path);
       } else if (is_kernel_in_capitals(path)) {
@@ -136,7 +137,7 @@ void read_kernels(const fs::path& input, const InputOptions& options, const Cand
   if (problems.count > 0)
     sink.note(input.string() + ": " + counted(problems.count, "file") +
               (problems.count == 1 ? " is a problem and no kernel: " : " are problems and no kernels, such as ") +
-              problems.first.string());
+              problems.first.string() + "; a kernel defines ModelNew");
 }
 
 }  // namespace kq::producer

@@ -2,7 +2,8 @@
 // (single_file.h). The files of a directory come first, in the order of their names, then the directories in it.
 //
 // A directory below it that is of another format, such as a KernelBench run, is read by that format. Hidden files and
-// directories, __pycache__, links to directories, and the problems that lie among the kernels are left out.
+// directories, __pycache__, an __init__.py that defines nothing, links to directories, and the problems that lie among
+// the kernels are left out.
 #pragma once
 
 #include <filesystem>

@@ -115,5 +115,42 @@ TEST(kernels, the_problem_itself_is_no_kernel) {
   EXPECT_EQ(found.candidates.size(), 1u);
 }
 
+TEST(kernels, other_problems_are_left_out_with_one_note_also_with_a_problem) {
+  TestFolder folder;
+  folder.write("k/relu.py", kTestProblem);
+  folder.write("k/softmax.py", "# another\n" + std::string(kTestProblem));
+  folder.write("k/own.py", "# kq: problem=relu.py\n" + std::string(kTestProblem));
+  folder.write("k/called.py", kTestProblem);
+  folder.write("k/called.json", R"({"class_name": "Model"})");
+  folder.write("k/a.py", kTestKernel);
+  InputOptions options;
+  options.problem = folder / "k/relu.py";
+  const Found found = read(folder / "k", options);
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  std::vector<std::string> labels;
+  for (const Candidate& candidate : found.candidates) labels.push_back(candidate.label);
+  EXPECT_THAT(labels, ElementsAre("a", "called", "own"));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("2 files are problems and no kernels, such as ")));
+}
+
+TEST(kernels, the_init_file_of_a_package_is_no_kernel_unless_it_defines_one) {
+  TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  InputOptions options;
+  options.problem = folder / "problem.py";
+  folder.write("k/__init__.py", "");
+  folder.write("k/more/__init__.py", "\"\"\"Words.\"\"\"\nfrom .a import *\n__all__ = ['a']\n");
+  EXPECT_EQ(recognise_kernels(folder / "k"), "");
+  folder.write("k/more/a.py", kTestKernel);
+  Found found = read(folder / "k", options);
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].label, "a");
+  folder.write("k/__init__.py", kTestKernel);
+  found = read(folder / "k", options);
+  ASSERT_EQ(found.candidates.size(), 2u);
+  EXPECT_EQ(found.candidates[0].label, "__init__");
+}
+
 }  // namespace
 }  // namespace kq::producer

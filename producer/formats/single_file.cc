@@ -102,16 +102,31 @@ std::string recognise_single_file(const std::filesystem::path& input) {
   return is_file(input) && is_named_as_kernel(input) ? "its name ends in " + input.extension().string() : "";
 }
 
+bool is_the_problem(const std::filesystem::path& input, const InputOptions& options) {
+  std::error_code ignored;
+  return options.problem && std::filesystem::equivalent(input, *options.problem, ignored);
+}
+
 bool is_problem_among_kernels(const std::filesystem::path& input, const InputOptions& options) {
   if (input.extension() != ".py") return false;
-  std::error_code ignored;
-  if (options.problem) return std::filesystem::equivalent(input, *options.problem, ignored);
-  if (sample_name_of(input, options)) return false;
+  if (is_the_problem(input, options)) return true;
+  if (sample_name_of(input, options) || source_files(input).size() > 1) return false;
   const auto header = header_of(input);
   if (!header || std::ranges::any_of(*header, [](const HeaderSetting& one) { return one.key == "problem"; }))
     return false;
   const auto text = contents(file_ref(input));
   return text && missing_from_problem(*text).empty() && text->find("class ModelNew") == std::string::npos;
+}
+
+bool is_package_marker(const std::filesystem::path& input) {
+  if (input.filename() != "__init__.py" || !is_file(input)) return false;
+  std::ifstream file(input, std::ios::binary);
+  if (!file.is_open()) return false;  // reading it as a kernel reports the error
+  constexpr std::string_view kDefinitions[] = {"class ", "def ", "async def ", "@"};
+  for (std::string line; std::getline(file, line);) {
+    if (std::ranges::any_of(kDefinitions, [&](std::string_view word) { return line.starts_with(word); })) return false;
+  }
+  return true;
 }
 
 std::vector<FileRef> extension_files(FileRef source) {

@@ -18,9 +18,13 @@ bool is_named_as_kernel(const std::filesystem::path& input);
 std::string recognise_single_file(const std::filesystem::path& input);
 void read_single_file(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
-// Returns whether a file among kernels is a problem: it is the one that --problem names, or it names no problem itself
-// and defines Model and get_inputs, but no ModelNew.
+// Returns whether a file is the one that --problem names.
+bool is_the_problem(const std::filesystem::path& input, const InputOptions& options);
+// Returns whether a file in a folder of kernels is a problem: it is the one that --problem names, or it names no problem
+// itself and defines Model and get_inputs, but no ModelNew, and no IOContract beside it says what to call.
 bool is_problem_among_kernels(const std::filesystem::path& input, const InputOptions& options);
+// Returns whether a file is an __init__.py that defines nothing: it makes its folder a package and is no kernel.
+bool is_package_marker(const std::filesystem::path& input);
 
 // Returns the files of a submission with this entry, which may be given another name. X.cu needs X.json, its
 // IOContract. X.py includes X.json where that is an IOContract. X.cu without X.json that is an extension of torch is

@@ -59,10 +59,14 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
   InputOptions options = request.options;
   options.label_root = common_folder(request.inputs);
   // A pattern such as *.py also matches the file of --problem. Named alone, the file is a kernel like any other.
-  const bool is_one_of_several = request.inputs.size() > 1 && options.problem.has_value();
+  const bool is_one_of_several = request.inputs.size() > 1;
   for (const fs::path& input : request.inputs) {
-    if (is_one_of_several && is_problem_among_kernels(input, options)) {
+    if (is_one_of_several && is_the_problem(input, options)) {
       others.note(input.string() + " is the problem and no kernel; it is left out");
+      continue;
+    }
+    if (is_one_of_several && is_package_marker(input)) {
+      others.note(input.string() + " defines nothing and is no kernel; it is left out");
       continue;
     }
     const auto known = find_candidates(input, request.input_format, options, sink);

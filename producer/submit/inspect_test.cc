@@ -98,6 +98,16 @@ TEST_F(Inspect, the_problem_among_several_paths_is_no_kernel) {
   EXPECT_THAT(labels(inspect(request).source), ElementsAre("problem"));  // a copy of the reference, on purpose
 }
 
+TEST_F(Inspect, an_init_file_that_a_pattern_matches_is_left_out_with_a_note) {
+  SubmitRequest request;
+  request.options.problem = folder_.write("problem.py", kTestProblem);
+  request.inputs = {folder_.write("kernel.py", kTestKernel), folder_.write("__init__.py", "import torch\n")};
+  const Inspected inspected = inspect(request);
+  EXPECT_THAT(inspected.mistakes, IsEmpty());
+  EXPECT_THAT(labels(inspected.source), ElementsAre("kernel"));
+  EXPECT_THAT(inspected.notes, ElementsAre(HasSubstr("__init__.py defines nothing and is no kernel; it is left out")));
+}
+
 TEST_F(Inspect, labels_and_run_do_not_depend_on_how_a_path_is_written) {
   const std::filesystem::path sweep = folder_ / "sweep";
   std::filesystem::create_directories(sweep / "gelu");
