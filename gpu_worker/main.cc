@@ -2,7 +2,8 @@
 //
 // run() opens the lanes, tests their sandboxes, connects to the broker and works (loop.h). The first SIGTERM drains the
 // worker; a second one or SIGINT returns its leases and ends it at once. SIGUSR1 drains the worker, however often the
-// signal arrives: a batch system may send it beside a SIGTERM.
+// signal arrives: a batch system may send it beside a SIGTERM. A signal during the start ends the worker at once, with
+// exit code 0, because it has no lease.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -46,11 +47,17 @@ namespace fs = std::filesystem;
 std::atomic<bool> drain = false;
 std::atomic<bool> stop = false;
 std::atomic<bool> sigterm_seen = false;
+std::atomic<bool> is_starting = true;  // until the worker connects to its broker
 
 void on_signal(int signal) {
   if (signal == SIGINT || (signal == SIGTERM && sigterm_seen)) stop = true;
   if (signal == SIGTERM) sigterm_seen = true;
   drain = true;
+}
+
+// Returns whether the worker is told to stop before it has anything to drain. A start that fails then is no fault.
+bool is_start_given_up() {
+  return is_starting && drain;
 }
 
 struct Flags {
@@ -177,7 +184,8 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
                     .stub = programs + "/../lib/kq/libkqstub.so",
                     .device = device.kind,
                     .device_index = device.indices.front(),
-                    .cores = cores},
+                    .cores = cores,
+                    .gives_up = is_start_given_up},
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),
          .limits = limits_for(device.kind, wanted.size()),
@@ -202,6 +210,7 @@ Expected<Lanes> open_wanted_lanes(const Flags& flags, const std::string& scratch
   KQ_TRY_VALUE(const auto wanted, lanes_of(flags, scratch, name));
   auto lanes = open_lanes(wanted);
   if (!lanes) return lanes;
+  if (is_start_given_up()) return our_fault("the worker is told to stop while it opens its devices");
   for (std::size_t i = 0; i < lanes->open.size(); ++i) log_lane(i, lanes->open[i]->device());
   for (const std::string& reason : lanes->unopened) spdlog::error("{}; this worker goes on without it", reason);
   return lanes;
@@ -291,7 +300,8 @@ Expected<void> run(const Flags& flags) {
   if (only_builds) lanes.clear();
   BuildZygotes zygotes({.python = find_python(sys::program_directory()),
                         .harness = harness_of(sys::program_directory()),
-                        .stub = sys::program_directory() + "/../lib/kq/libkqstub.so"});
+                        .stub = sys::program_directory() + "/../lib/kq/libkqstub.so",
+                        .gives_up = is_start_given_up});
   LoopOptions options{.worker = std::move(worker),
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
@@ -317,6 +327,7 @@ Expected<void> run(const Flags& flags) {
     KQ_TRY_VALUE(const auto zygote, options.zygote(device.kind));
     options.worker.backends = zygote->backends();
   }
+  is_starting = false;  // from here on a signal drains the worker
   KQ_TRY_VALUE(auto broker, net::connect_brokers(brokers, net::Side::worker, key));
   if (const auto told = sys::report_ready(flags.ready_fd, "ready\n"); !told) spdlog::warn("{}", told.error().message);
   return work(*broker, lanes, options, drain, stop);
@@ -459,6 +470,10 @@ int run_program(int argc, char** argv) {
   net::start_log("kq-worker", *parse_enum<net::LogFormat>(flags.log_format), flags.log_level);
   const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;
+  if (is_start_given_up() && !flags.self_test) {
+    spdlog::info("the worker is stopped while it starts");
+    return 0;
+  }
   spdlog::error("{}", ran.error().message);
   return static_cast<int>(exit_code(ran.error().kind));
 }

@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "gpu_worker/machine/visible_gpus.h"
 #include "gpu_worker/zygote/packets.h"
+#include "sys/clock.h"
 #include "sys/cores.h"
 #include "sys/process.h"
 
@@ -63,6 +64,20 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"compiler", order.compiler}};
 }
 
+// Waits for the first packet of a zygote. A signal interrupts the wait, which then goes on unless the start is given up.
+Expected<sys::FdPacket> first_packet(int socket, const ZygoteOptions& options) {
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kStartLimitMs;
+  for (std::int64_t now_ms = end_ms - kStartLimitMs; now_ms < end_ms; now_ms = sys::monotonic_now_ms()) {
+    if (options.gives_up != nullptr && options.gives_up())
+      return our_fault("the worker is told to stop before its Python has started");
+    auto packet = sys::receive_packet(socket, end_ms - now_ms);
+    if (!packet) break;
+    if (*packet) return std::move(**packet);
+  }
+  return our_fault("the Python of the worker, " + options.python +
+                   ", did not start; set KQ_PYTHON to an interpreter with torch and triton");
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
@@ -89,12 +104,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   zygote->socket_ = std::move(pair.first);
   pair.second = sys::Fd();  // with this end closed, the socket closes when the zygote dies
 
-  const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
-  if (!packet || !*packet) {
-    return our_fault("the Python of the worker, " + options.python +
-                     ", did not start; set KQ_PYTHON to an interpreter with torch and triton");
-  }
-  auto hello = parse_zygote_hello((*packet)->bytes);
+  KQ_TRY_VALUE(const auto packet, first_packet(zygote->socket_.get(), options));
+  auto hello = parse_zygote_hello(packet.bytes);
   if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);
   zygote->software_ = std::move(hello->software);
   zygote->compilers_ = std::move(hello->compilers);

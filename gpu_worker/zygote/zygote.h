@@ -81,6 +81,8 @@ struct ZygoteOptions {
   std::vector<int> cores = {};  // processors of children other than builds; empty: all
   // The UUID of the GPU, once it is known: in a sandbox that shows one GPU only, that GPU has another index.
   std::string device_uuid = {};
+  // Returns whether to give up a start, because the worker is told to stop. A signal makes the start ask. Null: never.
+  bool (*gives_up)() = nullptr;
 };
 
 // One zygote process and the thread that reads its packets. Thread-safe. When the process dies, every wait fails, and

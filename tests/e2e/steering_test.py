@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import time
 import unittest
 
@@ -77,8 +78,9 @@ class Steering(kq.SharedWorkerTest):
             self.submit("bob", {"a": f"# bob\n{kq.RIGHT}"}, "--wait", KQ_SUBMITTER="bob")
             self.assertIn("is paused", self.ctl("why", anns))
             self.assertIn("is paused", self.given_up("ann"))
-            self.assertIn("1 submitter is paused", self.ctl("status"))
+            self.assertIn("1 submitter is paused: ann", self.ctl("status"))
             self.assertEqual(self.ctl_json("status")["paused_submitters"], 1)
+            self.assertEqual(self.ctl_json("status")["paused_submitter_names"], ["ann"])
             self.ctl("pause")
             self.assertIn("the queue is paused", self.ctl("status"))
             self.ctl("resume")
@@ -93,6 +95,26 @@ class Steering(kq.SharedWorkerTest):
             self.assertIn("is draining", self.given_up("ann"))
             self.ctl("drain", name, "--undo")
             self.wait_for("ann", {"a": "passed"})
+
+    def test_a_worker_that_is_stopped_while_it_starts_ends_quietly(self) -> None:
+        started = self.folder / "started"
+        python = self.folder / "python"
+        python.write_text(f"#!/bin/sh\ntouch {started}\nexec sleep 600\n")
+        python.chmod(0o755)
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            started.unlink(missing_ok=True)
+            command = [kq.BIN / "kq-worker", "--devices", "cpu", "--state", self.folder / "w", "--connect", self.url]
+            with subprocess.Popen(
+                command, env=kq.environment(KQ_PYTHON=str(python)), stderr=subprocess.PIPE, text=True
+            ) as worker:
+                while not started.exists():
+                    self.assertIsNone(worker.poll())
+                    time.sleep(0.01)
+                worker.send_signal(number)
+                _, log = worker.communicate(timeout=60)
+            self.assertEqual(worker.returncode, 0, log)
+            self.assertIn("the worker is stopped while it starts", log)
+            self.assertNotIn("did not start", log)
 
     def given_up(self, run: str) -> str:
         """Waits for a run that does not end, and returns what is said meanwhile."""
