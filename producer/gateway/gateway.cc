@@ -169,15 +169,18 @@ std::optional<std::string> Gateway::browser_error(const net::HttpRequest& reques
 }
 
 void Gateway::identify(const net::HttpRequest& request, Finding& found) const {
-  const auto refuse = [&](int status, const char* sentence) {
+  const auto refuse = [&](int status, std::string sentence) {
     found.status = status;
-    found.sentence = sentence;
+    found.sentence = std::move(sentence);
   };
   const Access access = found.match.route->access;
   const std::string token = token_of(request).value_or("");
   if (access == Access::anyone) return;
   if (options_.operators != nullptr && !token.empty() && options_.operators->find(token)) {
     found.submitter.is_operator = true;
+    if (access == Access::operators && options_.key_role != Role::admin)
+      refuse(403, "the key of this gateway has the role " + std::string(to_string(options_.key_role)) +
+                      "; this needs a gateway whose key has the role admin");
     return;
   }
   if (access == Access::operators && options_.operators == nullptr)

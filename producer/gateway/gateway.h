@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/identity.h"
 #include "net/http/listener.h"
 #include "producer/gateway/http.h"
 #include "producer/gateway/metrics.h"
@@ -31,6 +32,7 @@ struct GatewayOptions {
   std::string instance = "0";  // begins the ids of requests
   // The tokens that operate the queue; null: no token does. The list must outlive the gateway.
   const Tokens* operators = nullptr;
+  Role key_role = Role::admin;  // of the gateway's key; with another one the broker refuses what operators may do
 };
 
 class Gateway {

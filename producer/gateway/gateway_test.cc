@@ -147,6 +147,18 @@ TEST_F(GatewayTest, only_operators_operate) {
   EXPECT_EQ(ask(served, request("POST", "/mine/x")).status, 200);  // reading and submitting need no token here
 }
 
+TEST_F(GatewayTest, an_operator_is_refused_where_the_key_of_the_gateway_may_not_operate) {
+  const auto known = tokens();
+  const net::HttpApp served = app(nullptr, {.operators = known.get(), .key_role = Role::gateway});
+  net::HttpRequest asked = request("POST", "/operate");
+  asked.headers["authorization"] = "Bearer " + kAda.token;
+  EXPECT_EQ(ask(served, asked).status, 403);
+  EXPECT_THAT(ask(served, asked).body, HasSubstr("the key of this gateway has the role gateway"));
+  asked = request("POST", "/mine/x");
+  asked.headers["authorization"] = "Bearer " + kAda.token;
+  EXPECT_EQ(ask(served, asked).status, 200);
+}
+
 TEST_F(GatewayTest, an_operator_sees_all_runs_and_a_submitter_does_not_operate) {
   const auto known = tokens();
   const NewToken root = make_token("root", 0, "other");

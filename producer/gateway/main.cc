@@ -107,6 +107,12 @@ Expected<void> serve(gateway::ServeCommand line) {
   }
   KQ_TRY_VALUE(const auto calls, gateway::BrokerCalls::connect(line.broker, line.key));
   KQ_TRY_VALUE(const auto key, net::read_key_for(net::Side::client, line.key));
+  const Role role = key ? key->who.role : Role::admin;
+  if (operators && role != Role::admin)
+    spdlog::warn(
+        "--operators needs a --key with the role admin, and this one has the role {}: retry, pause and drain "
+        "are refused",
+        to_string(role));
   gateway::BrokerService service(*calls, producer::default_submitter(), key ? key->who : Identity{});
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(
@@ -116,7 +122,8 @@ Expected<void> serve(gateway::ServeCommand line) {
       {.limits = line.limits,
        .is_loopback = line.is_loopback,
        .instance = service.random_name().substr(0, 8),
-       .operators = operators.get()});
+       .operators = operators.get(),
+       .key_role = role});
   std::unique_ptr<net::HttpListener> listener;
   std::mutex mutex;  // the first request may come before start() has returned
   metrics_text = [&] {
