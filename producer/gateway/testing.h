@@ -112,7 +112,10 @@ class FakeService final : public Service {
   Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{.rows = board, .last_key = ""}; }
   Expected<BrokerReply> broker() override {
     if (failure_of_all) return failure(*failure_of_all);
-    return BrokerReply{.version = "1", .queued = 2, .leased = 1, .workers = {{.worker = "w", .devices = {{}}}}};
+    return BrokerReply{.version = "1",
+                       .queued = 2,
+                       .leased = 1,
+                       .workers = {{.worker = "w", .devices = {{}}, .last_seen_ms = now_ms()}}};
   }
   Expected<StatsReply> statistics() override { return StatsReply{}; }
   Expected<VisibleJobs> visible_jobs(const Submitter&, const JobsQuery& query) override {

@@ -50,7 +50,7 @@ Expected<void> View::refresh(Service& service) {
   return {};
 }
 
-Json View::worker_json(const WorkerStatus& worker, std::int64_t now_ms) const {
+Json View::worker_json(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen) const {
   JsonArray devices;
   for (const DeviceInfo& device : worker.devices) {
     devices.push_back(device_state_json(device, overview_.conditions_of(device)));
@@ -58,7 +58,7 @@ Json View::worker_json(const WorkerStatus& worker, std::int64_t now_ms) const {
   JsonArray jobs;
   const auto [begin, end] = overview_.running().equal_range(worker.worker);
   for (auto row = begin; row != end; ++row) jobs.push_back(running_job_json(row->second));
-  Object object = worker_object(worker, now_ms);
+  Object object = worker_object(worker, now_ms, last_seen);
   object.add("devices", Json{std::move(devices)}).add("jobs", Json{std::move(jobs)});
   return object.json();
 }
@@ -77,7 +77,7 @@ Json View::workers_json(std::int64_t now_ms) const {
   JsonArray shown;
   for (const WorkerStatus* worker : order) {
     if (shown.size() == kShownWorkersMax) break;
-    shown.push_back(worker_json(*worker, now_ms));
+    shown.push_back(worker_json(*worker, now_ms, LastSeen::of_silent));
   }
   Object object = worker_counts(broker, now_ms);
   object.add("shown", Json{std::move(shown)});
@@ -101,7 +101,7 @@ Expected<Json> View::workers(Service& service, const std::string& text, const st
     if (!is_model && producer::lower(worker.worker).find(wanted) == std::string::npos) continue;
     has_more = page.size() == limit;
     if (has_more) break;
-    page.push_back(worker_json(worker, now_ms));
+    page.push_back(worker_json(worker, now_ms, LastSeen::of_all));
     last = worker.worker;
   }
   Object body;

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/messages.h"
 #include "producer/gateway/http.h"
+#include "producer/gateway/live/overview_json.h"
 #include "producer/overview/overview.h"
 
 namespace kq::gateway {
@@ -38,7 +39,7 @@ class View {
 
  private:
   Expected<void> refresh(Service& service);
-  producer::Json worker_json(const WorkerStatus& worker, std::int64_t now_ms) const;
+  producer::Json worker_json(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen) const;
   producer::Json workers_json(std::int64_t now_ms) const;
 
   const Submitter viewer_;

@@ -30,7 +30,7 @@ Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submit
   return object.json();
 }
 
-Object worker_object(const WorkerStatus& worker, std::int64_t now_ms) {
+Object worker_object(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen) {
   JsonArray labels, quarantined, targets;
   for (const std::string& label : worker.labels) labels.push_back(Json{label});
   for (const std::string& sentence : worker.quarantined) quarantined.push_back(Json{sentence});
@@ -42,8 +42,8 @@ Object worker_object(const WorkerStatus& worker, std::int64_t now_ms) {
   object.add("running", worker.running).add("labels", Json{std::move(labels)});
   object.add("quarantined", Json{std::move(quarantined)}).add("builds_for", Json{std::move(targets)});
   object.add("building", worker.building).add("build_started_at", time_json(worker.build_started_ms));
-  // The time of each heartbeat would make every overview new.
-  object.add("last_seen_at", state == "silent" ? time_json(worker.last_seen_ms) : Json{nullptr});
+  const bool has_time = last_seen == LastSeen::of_all || state == "silent";
+  object.add("last_seen_at", has_time ? time_json(worker.last_seen_ms) : Json{nullptr});
   return object;
 }
 

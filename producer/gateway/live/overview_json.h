@@ -14,8 +14,11 @@ namespace kq::gateway {
 // lanes only.
 producer::Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submitter& viewer);
 
+// Which workers have the time of their last message. The time of each heartbeat would make every overview new.
+enum class LastSeen { of_silent, of_all };
+
 // Returns {"worker", "state", "running", ...} without devices and jobs.
-Object worker_object(const WorkerStatus& worker, std::int64_t now_ms);
+Object worker_object(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen);
 
 // Returns a device with what the last job on it saw: its clocks and temperature. `conditions` is null for a CPU, and
 // where no job has told them.

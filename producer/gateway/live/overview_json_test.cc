@@ -17,9 +17,10 @@ WorkerStatus worker(const std::string& name) {
 
 TEST(OverviewJson, a_heartbeat_alone_changes_nothing) {
   WorkerStatus one = worker("w");
-  const std::string before = producer::to_text(worker_object(one, kNowMs).json());
+  const std::string before = producer::to_text(worker_object(one, kNowMs, LastSeen::of_silent).json());
   one.last_seen_ms += 5'000;
-  EXPECT_EQ(producer::to_text(worker_object(one, kNowMs + 5'000).json()), before);
+  EXPECT_EQ(producer::to_text(worker_object(one, kNowMs + 5'000, LastSeen::of_silent).json()), before);
+  EXPECT_NE(producer::to_text(worker_object(one, kNowMs + 5'000, LastSeen::of_all).json()), before);
 }
 
 TEST(OverviewJson, workers_and_devices_are_counted_by_state_and_model) {

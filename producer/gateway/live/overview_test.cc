@@ -10,6 +10,7 @@ namespace kq::gateway {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class OverviewTest : public testing::Test {
  protected:
@@ -46,6 +47,7 @@ TEST_F(OverviewTest, a_thousand_workers_are_counted_and_few_are_listed) {
   View view{Submitter{}};
   const auto page = view.workers(service_, "", "", 1).value();
   EXPECT_THAT(producer::to_text(page), HasSubstr(R"("worker": "w")"));
+  EXPECT_THAT(producer::to_text(page), Not(HasSubstr(R"("last_seen_at": null)")));
   EXPECT_THAT(producer::to_text(view.workers(service_, "nosuch", "", 1).value()), HasSubstr(R"("workers": [])"));
 }
 
