@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kq.records import jobs as records
 from kq.records.hash import Hash
 from kq.records.submission import Submission
+from kq.records.verdict import Statistics
 from kq.wire import messages
 from kq.wire.codec import Malformed, decode, decode_message, encode, encode_message, message_name
 
@@ -119,6 +120,14 @@ def test_damaged_replies_are_decoded_or_malformed(path: Path, data: st.DataObjec
     damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(Malformed):
         decode_message(bytes(damaged), messages.REPLIES)
+
+
+def test_a_percentile_of_too_few_samples_is_none_and_0_on_the_wire() -> None:
+    few = Statistics(samples_n=20, p95_ns=5.0)
+    sent = encode(few)
+    assert (msgpack.unpackb(sent)["p95_ns"], msgpack.unpackb(sent)["p99_ns"]) == (5.0, 0.0)
+    assert decode(Statistics, sent) == few
+    assert few.p99_ns is None
 
 
 def test_unknown_fields_are_ignored_and_absent_ones_keep_their_defaults() -> None:

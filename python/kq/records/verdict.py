@@ -6,7 +6,8 @@ python/tests/test_house.py checks that the names in both languages agree.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kq.records.text_enum import TextEnum
 
@@ -69,6 +70,9 @@ class VerdictName(TextEnum):
     ABANDONED = "abandoned", Fault.OURS
 
 
+ZERO_IF_NONE: Mapping[str, float] = {"absent": 0.0}  # metadata of a field whose None is 0 on the wire
+
+
 @dataclass(frozen=True)
 class Statistics:
     """Statistics of timed samples, in nanoseconds."""
@@ -79,8 +83,8 @@ class Statistics:
     std_ns: float = 0
     min_ns: float = 0
     max_ns: float = 0
-    p95_ns: float = 0  # 0 with fewer than 20 samples
-    p99_ns: float = 0  # 0 with fewer than 100 samples
+    p95_ns: float | None = field(default=None, metadata=ZERO_IF_NONE)  # None with fewer than 20 samples
+    p99_ns: float | None = field(default=None, metadata=ZERO_IF_NONE)  # None with fewer than 100 samples
 
 
 @dataclass(frozen=True)

@@ -508,8 +508,8 @@ def _of_noise(measured: Measurement) -> dict[str, Any]:
 
 
 def _positive_us(statistics: Statistics, percent: int) -> float | None:
-    ns: float = getattr(statistics, f"p{percent}_ns")
-    return ns / 1e3 if ns > 0 else None
+    ns: float | None = getattr(statistics, f"p{percent}_ns")
+    return None if ns is None else ns / 1e3
 
 
 def _joined(words: Iterable[str]) -> str:

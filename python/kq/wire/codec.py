@@ -104,10 +104,14 @@ def _unpack(data: bytes) -> Any:
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Returns the name and type of each field that is part of the record."""
+def _fields(kind: type) -> tuple[tuple[str, Any, Any], ...]:
+    """Returns the name and type of each field that is part of the record, and the value on the wire that stands for
+    None. Most fields have no such value: their None is msgpack's own.
+    """
     hints = typing.get_type_hints(kind)
-    return tuple((one.name, hints[one.name]) for one in fields(kind) if not one.metadata.get("local"))
+    return tuple(
+        (one.name, hints[one.name], one.metadata.get("absent")) for one in fields(kind) if not one.metadata.get("local")
+    )
 
 
 def _to_msgpack(hint: Any, value: Any) -> Any:
@@ -130,7 +134,10 @@ def _to_msgpack(hint: Any, value: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return value.value
     if is_dataclass(hint):
-        return {name: _to_msgpack(inner, getattr(value, name)) for name, inner in _fields(typing.cast(type, hint))}
+        return {
+            name: _to_msgpack(inner, absent if (found := getattr(value, name)) is None else found)
+            for name, inner, absent in _fields(typing.cast(type, hint))
+        }
     return value
 
 
@@ -167,7 +174,13 @@ def _from_msgpack(hint: Any, plain: Any) -> Any:
             known = ", ".join(one.value for one in hint)
             raise Malformed(f"unknown name '{_text(plain)[:64]}', known are: {known}") from None
     given = _expect(dict, plain, "a map")
-    return hint(**{name: _at("." + name, inner, given[name]) for name, inner in _fields(hint) if name in given})
+    return hint(
+        **{
+            name: None if absent is not None and given[name] == absent else _at("." + name, inner, given[name])
+            for name, inner, absent in _fields(hint)
+            if name in given
+        }
+    )
 
 
 def _at(place: str, hint: Any, plain: Any) -> Any:
