@@ -39,7 +39,8 @@ TEST(BuildZygotesTest, a_start_is_given_up_when_the_worker_is_told_to_stop) {
 
 // The worker handles its signals without SA_RESTART, so that a signal interrupts the wait for the zygote.
 TEST(BuildZygotesTest, a_signal_that_does_not_stop_the_worker_does_not_end_a_start) {
-  struct sigaction handled {}, former {};
+  struct sigaction handled {
+  }, former{};
   handled.sa_handler = [](int) {};
   ::sigaction(SIGUSR2, &handled, &former);
   const pthread_t starter = ::pthread_self();

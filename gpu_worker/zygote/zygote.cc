@@ -64,7 +64,8 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"compiler", order.compiler}};
 }
 
-// Waits for the first packet of a zygote. A signal interrupts the wait, which then goes on unless the start is given up.
+// Waits for the first packet of a zygote. A signal interrupts the wait, which then goes on unless the start is given
+// up.
 Expected<sys::FdPacket> first_packet(int socket, const ZygoteOptions& options) {
   const std::int64_t end_ms = sys::monotonic_now_ms() + kStartLimitMs;
   for (std::int64_t now_ms = end_ms - kStartLimitMs; now_ms < end_ms; now_ms = sys::monotonic_now_ms()) {

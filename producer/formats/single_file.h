@@ -20,8 +20,8 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
 
 // Returns whether a file is the one that --problem names.
 bool is_the_problem(const std::filesystem::path& input, const InputOptions& options);
-// Returns whether a file in a folder of kernels is a problem: it is the one that --problem names, or it names no problem
-// itself and defines Model and get_inputs, but no ModelNew, and no IOContract beside it says what to call.
+// Returns whether a file in a folder of kernels is a problem: it is the one that --problem names, or it names no
+// problem itself and defines Model and get_inputs, but no ModelNew, and no IOContract beside it says what to call.
 bool is_problem_among_kernels(const std::filesystem::path& input, const InputOptions& options);
 // Returns whether a file is an __init__.py that defines nothing: it makes its folder a package and is no kernel.
 bool is_package_marker(const std::filesystem::path& input);

@@ -274,7 +274,7 @@ void add_wait_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.add_flag("--json", line.json, "print one JSON object on standard output");
   app.add_option("--progress", raw.progress, "progress on standard error; json is one object per line")
       ->type_name("auto|json|none");
-  app.add_flag("-q,--quiet", line.quiet, "print errors only, without counts and progress");
+  app.add_flag("-q,--quiet", line.quiet, "print errors only; a pipe or a file still gets the numbers of the jobs");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class AckPrinter {
     if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown)
       refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
     if (job.ack.acceptance == Acceptance::accepted && line_.wait) accepted_.push_back(job.ack.seq);
-    if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
+    if (!line_.json && job.ack.seq != 0) print_number(job.ack.seq);
     if (line_.json && !line_.wait) list_.add(job_json(job));
     if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
     // After the wait these are printed with their verdicts.
@@ -95,6 +95,7 @@ class AckPrinter {
   void finish() {
     if (is_shown_) status_.write("\r\x1b[K");
     is_shown_ = false;
+    if (const std::string numbers = numbers_.text(); !numbers.empty() && !line_.quiet) print(numbers + "\n");
     std::cout.flush();
     if (line_.progress == ProgressStyle::json && !line_.quiet)
       std::fputs(sent_event(summary_, job_count_).c_str(), stderr);
@@ -112,6 +113,15 @@ class AckPrinter {
  private:
   static constexpr std::int64_t kShowMs = 250;
 
+  // A program that reads standard output gets each number at once; a terminal gets all of them at the end, as ranges.
+  void print_number(Sequence seq) {
+    if (is_terminal_) {
+      numbers_.add(seq);
+    } else {
+      print(std::to_string(seq) + "\n");
+    }
+  }
+
   void show() {
     const std::int64_t now_ms = sys::monotonic_now_ms();
     if (line_.quiet || line_.progress == ProgressStyle::none || now_ms - shown_ms_ < kShowMs) return;
@@ -126,6 +136,8 @@ class AckPrinter {
 
   const SubmitCommandLine& line_;
   const std::size_t job_count_;
+  const bool is_terminal_ = ::isatty(STDOUT_FILENO) == 1;
+  NumberRanges numbers_;  // used for a terminal
   SubmitSummary summary_;
   WaitList to_wait_for_;
   JobList list_;

@@ -30,6 +30,28 @@ std::string counts_text(const SubmitSummary& summary) {
          std::to_string(summary.count(Acceptance::refused)) + "; run " + summary.run;
 }
 
+void NumberRanges::add(Sequence seq) {
+  ++job_count_;
+  if (further_count_ == 0 && !ranges_.empty() && ranges_.back().last + 1 == seq) {
+    ranges_.back().last = seq;
+  } else if (further_count_ == 0 && ranges_.size() < kRangesMax) {
+    ranges_.push_back({seq, seq});
+  } else {
+    ++further_count_;
+  }
+}
+
+std::string NumberRanges::text() const {
+  std::string text;
+  for (const Range& range : ranges_) {
+    text += (text.empty() ? "" : ", ") + std::to_string(range.first);
+    if (range.last != range.first) text += "-" + std::to_string(range.last);
+  }
+  if (text.empty()) return text;
+  if (further_count_ > 0) text += " and " + std::to_string(further_count_) + " more";
+  return (job_count_ == 1 ? "job " : "jobs ") + text;
+}
+
 void JobList::add(const Json& job) {
   print_((is_open_ ? ", " : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + to_text(job));
   is_open_ = true;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "producer/client/json.h"
 #include "producer/client/wait.h"
@@ -27,6 +28,25 @@ class JobList {
   const std::string run_;
   std::function<void(const std::string&)> print_;
   bool is_open_ = false;
+};
+
+// The numbers of jobs for a terminal, on one line: thousands of them would push everything else off the screen.
+class NumberRanges {
+ public:
+  void add(Sequence seq);
+  // Returns "jobs 1-5000, 5003", "job 7", or an empty text for no job, without a newline.
+  std::string text() const;
+
+ private:
+  static constexpr std::size_t kRangesMax = 8;  // further jobs are only counted
+
+  struct Range {
+    Sequence first = 0;
+    Sequence last = 0;
+  };
+  std::vector<Range> ranges_;
+  std::size_t job_count_ = 0;
+  std::size_t further_count_ = 0;
 };
 
 // The state of a job after a wait. job_json() returns {"id", "label", "state", "acceptance", "reason"}, and with an

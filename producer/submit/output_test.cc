@@ -36,6 +36,18 @@ TEST(SubmitOutput, counts_every_answer) {
   EXPECT_EQ(counts_text(three()), "accepted 1, reused 1, refused 1; run monday");
 }
 
+TEST(SubmitOutput, numbers_are_ranges_on_a_terminal) {
+  NumberRanges numbers;
+  EXPECT_EQ(numbers.text(), "");
+  numbers.add(7);
+  EXPECT_EQ(numbers.text(), "job 7");
+  for (Sequence seq = 8; seq <= 5'000; ++seq) numbers.add(seq);
+  numbers.add(3);
+  EXPECT_EQ(numbers.text(), "jobs 7-5000, 3");
+  for (Sequence seq = 10'000; seq < 10'100; seq += 2) numbers.add(seq);
+  EXPECT_EQ(numbers.text(), "jobs 7-5000, 3, 10000, 10002, 10004, 10006, 10008, 10010 and 44 more");
+}
+
 TEST(SubmitOutput, json_is_one_object) {
   EXPECT_EQ(listed_jobs([](JobList&) {}), "{\"run\": \"monday\", \"jobs\": []}\n");
   EXPECT_EQ(listed_jobs([](JobList& list) {

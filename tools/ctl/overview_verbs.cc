@@ -63,7 +63,8 @@ std::string pauses_text(const Pauses& pauses) {
   std::string text = producer::counted(pauses.count, "submitter") + (pauses.count == 1 ? " is" : " are") + " paused";
   if (pauses.names.empty()) return text;
   text += ": " + printable(joined(pauses.names));
-  if (pauses.count > pauses.names.size()) text += " and " + std::to_string(pauses.count - pauses.names.size()) + " more";
+  if (pauses.count > pauses.names.size())
+    text += " and " + std::to_string(pauses.count - pauses.names.size()) + " more";
   return text;
 }
 

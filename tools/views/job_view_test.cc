@@ -27,8 +27,9 @@ TEST(job_view, a_page_has_evidence_log_sources_and_the_command_that_measures_aga
   EXPECT_THAT(text, HasSubstr("job         7, relu/fast of run r 1\n"));
   EXPECT_THAT(text, HasSubstr("tags        model=m1\n"));
   EXPECT_THAT(text, HasSubstr("verdict     relu/fast: passed\n"));
-  EXPECT_THAT(text, HasSubstr("times       12.5 us ±1%, the reference 25.0 us ±1%, speedup 2.00x ±1% (published time of "
-                              "one call, from 20 and 20 samples)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("times       12.5 us ±1%, the reference 25.0 us ±1%, speedup 2.00x ±1% (published time of "
+                        "one call, from 20 and 20 samples)\n"));
   EXPECT_THAT(text, HasSubstr("what it printed:\n  hello\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\ngelu.py:\n  def f():\n  \treturn 1\n"));
