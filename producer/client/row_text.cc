@@ -90,8 +90,12 @@ TimeTexts time_texts(const Measurement& measurement) {
           .speedup = speedup_text(ratio) + noise_text(ratio, speedup_noise(measurement))};
 }
 
+std::string state_text(JobState state) {
+  return std::string(state == JobState::leased ? "running" : to_string(state));
+}
+
 std::string outcome_text(const RunRow& row) {
-  if (!row.result) return std::string(to_string(row.job.state));
+  if (!row.result) return state_text(row.job.state);
   const Evidence* evidence = evidence_of(row.result->verdict);
   const std::string name(to_string(name_of(row.result->verdict)));
   return evidence == nullptr || evidence->reason.empty() ? name : name + " (" + evidence->reason + ")";

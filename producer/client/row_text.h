@@ -29,7 +29,11 @@ struct TimeTexts {
 };
 TimeTexts time_texts(const Measurement& measurement);
 
-// Returns the verdict with its reason, or the state of an unfinished job: "wrong_answer (shape)", "passed", "queued".
+// Returns the state in the words of people: "queued", "running" for a leased job, "finished". Machine-readable formats
+// have the names of JobState.
+std::string state_text(JobState state);
+
+// Returns the verdict with its reason, or the state of an unfinished job: "wrong_answer (shape)", "passed", "running".
 std::string outcome_text(const RunRow& row);
 
 // Returns the evidence of a verdict, such as "relu/fast: rejected (stream): add.cu:12: no streams", with the hint on an

@@ -78,6 +78,9 @@ TEST(row_text, an_outcome_is_the_verdict_with_its_reason_or_the_state) {
   EXPECT_EQ(outcome_text(passed_row()), "passed");
   EXPECT_EQ(outcome_text(ended_row(VerdictName::rejected, evidence("stream"))), "rejected (stream)");
   EXPECT_EQ(outcome_text(queued_row()), "queued");
+  RunRow running = queued_row();
+  running.job.state = JobState::leased;
+  EXPECT_EQ(outcome_text(running), "running");
 }
 
 TEST(row_text, evidence_names_job_place_rule_message_and_hint) {

@@ -54,7 +54,7 @@ def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealB
         client.results("wednesday")
     status = client.status()
     assert (status.version, status.queued, status.leased, status.workers) == (kq.__version__, 300, 0, [])
-    assert str(status) == f"kq {kq.__version__}: 300 queued, 0 leased; workers: none"
+    assert str(status) == f"kq {kq.__version__}: 300 queued, 0 running; workers: none"
 
 
 def test_wait_for_a_job_that_no_worker_can_run_gives_up(connect: Connect, broker: RealBroker) -> None:

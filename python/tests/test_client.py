@@ -191,6 +191,6 @@ def test_a_status_is_printed_as_a_sentence_and_not_as_its_structure() -> None:
         kq.WorkerStatus("b1", builds_for=[gpu]),
     ]
     assert str(BrokerReply("1", queued=3, leased=2, workers=workers)) == (
-        "kq 1: 3 queued, 2 leased; workers: n1 (NVIDIA H100, NVIDIA H100, 2 running), n2 (cpu, idle, draining), "
+        "kq 1: 3 queued, 2 running; workers: n1 (NVIDIA H100, NVIDIA H100, 2 running), n2 (cpu, idle, draining), "
         "b1 (only builds, idle)"
     )

@@ -110,7 +110,7 @@ class Top(GatewayTest):
             kq.wait_until(lambda: self.facts()["runs"][0]["finished"] == 2, "both jobs are finished")
         done = kq.kq("top", KQ_BROKER=self.url)
         self.assert_end(done, 0)
-        self.assertIn("Jobs      0 queued, 0 building, 0 leased, - done/s\n", done.stdout)
+        self.assertIn("Jobs      0 queued, 0 building, 0 running, - done/s\n", done.stdout)
         self.assertIn("1 passed, 1 wrong_answer since the broker started\n", done.stdout)
         self.assertRegex(done.stdout, r"\nmonday +\S+ +##########  +2/2 +1 +1 +0 +0 +- +done\n")
         self.assertRegex(done.stdout, r" ago +monday +relu/19 +wrong_answer")

@@ -197,7 +197,7 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
     return ExitCode::ok;
   }
   world.out << "broker " << printable(client.url()) << " of kq " << printable(status.version) << ": "
-            << producer::counted(status.queued, "job") << " queued, " << status.leased << " leased, "
+            << producer::counted(status.queued, "job") << " queued, " << status.leased << " running, "
             << producer::counted(status.workers.size(), "worker") << '\n';
   if (is_paused) world.out << "the queue is paused; kq-ctl resume ends the pause\n";
   if (pauses.count > 0) world.out << pauses_text(pauses) << "; kq-ctl resume --submitter NAME ends a pause\n";

@@ -19,7 +19,7 @@ TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
   kq.on<StatsQuery>([&](const auto&) { return stats; });
   EXPECT_EQ(kq.run({"status"}), 0);
   EXPECT_EQ(kq.out.str(),
-            "broker ipc:///tmp/kq.sock of kq 1.2: 1 job queued, 3 leased, 1 worker\n"
+            "broker ipc:///tmp/kq.sock of kq 1.2: 1 job queued, 3 running, 1 worker\n"
             "without keys: every client may read every source and change every run\n");
   status.has_keys = true;
   EXPECT_EQ(kq.run({"status", "--json"}), 0);

@@ -172,7 +172,8 @@ std::span<const std::string_view> plot_kinds() {
 }
 
 void PlotBuilder::add(const RunRow& row) {
-  const std::string verdict(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
+  const std::string verdict(row.result ? std::string(to_string(name_of(row.result->verdict)))
+                                       : producer::state_text(row.job.state));
   VerdictCount& count = count_by_verdict_[verdict];
   ++count.count;
   count.fault = row.result ? to_string(fault_of(row.result->verdict)) : "unfinished";

@@ -28,7 +28,7 @@ class SessionTest : public testing::Test {
 TEST_F(SessionTest, the_screen_has_the_broker_the_counts_and_the_lists) {
   const std::string text = screen();
   EXPECT_THAT(text, HasSubstr("kq top  tcp://broker:5555  kq 0.2.0  2026-11-21T18:00:00Z  every 2 s\n"));
-  EXPECT_THAT(text, HasSubstr("3 queued, 2 building, 1 leased, 8.25 done/s"));
+  EXPECT_THAT(text, HasSubstr("3 queued, 2 building, 1 running, 8.25 done/s"));
   EXPECT_THAT(text, HasSubstr("gpu-2"));
   EXPECT_EQ(std::ranges::count(text, '\n'), 30);
 }

@@ -243,7 +243,7 @@ std::vector<Line> summary_lines(const TopFacts& facts, const ViewOptions& option
   std::vector<Line> lines;
   std::string jobs = "Jobs      " + std::to_string(facts.queued) + " queued";
   if (facts.waiting > 0) jobs += " (" + std::to_string(facts.waiting) + " wait for a later time)";
-  jobs += ", " + std::to_string(facts.building) + " building, " + std::to_string(facts.running) + " leased, " +
+  jobs += ", " + std::to_string(facts.building) + " building, " + std::to_string(facts.running) + " running, " +
           rate_text(facts.finished_per_s) + " done/s";
   lines.push_back({{jobs}});
   Line finished{{"Finished  "}};

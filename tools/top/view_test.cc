@@ -21,11 +21,11 @@ TEST(View, the_summary_counts_jobs_verdicts_and_workers) {
   TopFacts facts = top_facts();
   facts.waiting = 1;
   EXPECT_EQ(plain(summary_lines(facts, {})),
-            "Jobs      3 queued (1 wait for a later time), 2 building, 1 leased, 8.25 done/s\n"
+            "Jobs      3 queued (1 wait for a later time), 2 building, 1 running, 8.25 done/s\n"
             "Finished  500 passed, 20 wrong_answer since the broker started\n"
             "Workers   2: 1 busy, 1 idle; 2 x NVIDIA H200\n");
   EXPECT_EQ(plain(summary_lines({}, {})),
-            "Jobs      0 queued, 0 building, 0 leased, - done/s\n"
+            "Jobs      0 queued, 0 building, 0 running, - done/s\n"
             "Finished  none since the broker started\n"
             "Workers   0\n");
 }

@@ -138,7 +138,8 @@ std::string ResultsView::counts() const {
   std::string text = std::to_string(row_count_) + (row_count_ == 1 ? " job: " : " jobs: ");
   std::string comma;
   for (const auto& [ending, count] : count_by_outcome_) {
-    text += comma + std::to_string(count) + " " + ending;
+    const auto state = parse_enum<JobState>(ending);
+    text += comma + std::to_string(count) + " " + (state ? producer::state_text(*state) : ending);
     comma = ", ";
   }
   return text + '\n';

@@ -196,7 +196,7 @@ class BrokerReply:
 
     def __str__(self) -> str:
         workers = ", ".join(map(str, self.workers)) or "none"
-        return f"kq {self.version}: {self.queued} queued, {self.leased} leased; workers: {workers}"
+        return f"kq {self.version}: {self.queued} queued, {self.leased} running; workers: {workers}"
 
 
 @dataclass(frozen=True)

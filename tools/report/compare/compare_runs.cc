@@ -174,7 +174,7 @@ std::string_view meaning_of(Change change) {
 KernelResult kernel_result(const RunRow& row) {
   const Submission& submission = row.entry.submission;
   KernelResult side{.seq = row.job.seq,
-                    .outcome = outcome_text(row),
+                    .outcome = row.result ? outcome_text(row) : std::string(to_string(row.job.state)),
                     .is_judged = row.result && row_of(name_of(row.result->verdict)).terminal,
                     .is_passed = row.result && name_of(row.result->verdict) == VerdictName::passed,
                     .problem = submission.problem.name,

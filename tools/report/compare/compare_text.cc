@@ -96,6 +96,7 @@ bool is_change(Change change) {
 }
 
 std::string time_or_outcome(const KernelResult& side) {
+  if (const auto state = parse_enum<JobState>(side.outcome)) return producer::state_text(*state);
   if (!side.is_passed) return side.outcome;
   return (side.is_noisy ? "~" : "") + time_text(side.median_us * 1e3) + noise_text(side.median_us, side.noise_us);
 }

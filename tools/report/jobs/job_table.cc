@@ -62,7 +62,7 @@ void JobTable::add(const RunRow& row, std::size_t page) {
   const Statistics times = measurement != nullptr ? measurement->submission : Statistics{};
   put(0, submission.label);
   put(1, submission.problem.name);
-  put(2, std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state)));
+  put(2, row.result ? std::string(to_string(name_of(row.result->verdict))) : producer::state_text(row.job.state));
   put(3, evidence != nullptr ? evidence->reason : "");
   put(4, row.result ? row.result->device.model : "");
   put(5, std::string(to_string(submission.backend)));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "producer/client/row_text.h"
 #include "producer/client/sentences.h"
 
 namespace kq::tools {
@@ -42,8 +43,8 @@ void SummaryBuilder::add(const RunRow& row) {
   board_.add(row);
   Funnel& funnel = summary_.funnel;
   ++funnel.submitted;
-  ++summary_
-        .count_by_outcome[std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state))];
+  ++summary_.count_by_outcome[row.result ? std::string(to_string(name_of(row.result->verdict)))
+                                         : producer::state_text(row.job.state)];
   std::int64_t& first = summary_.first_submitted_ms;
   if (row.job.submitted_at_ms > 0)
     first = first == 0 ? row.job.submitted_at_ms : std::min(first, row.job.submitted_at_ms);

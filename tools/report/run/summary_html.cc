@@ -90,7 +90,7 @@ std::string row_html(const RankedRow& row) {
 
 std::string_view tone_of(std::string_view outcome) {
   if (outcome == "passed") return "good";
-  if (outcome == "queued" || outcome == "leased" || outcome == "compiled_only") return "waiting";
+  if (outcome == "queued" || outcome == "running" || outcome == "compiled_only") return "waiting";
   for (const VerdictRow& row : kVerdicts) {
     if (to_string(row.name) != outcome) continue;
     if (row.fault == Fault::user) return "bad";
