@@ -113,6 +113,9 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
   if (const Job* job = state.queue.jobs().find(row.job.seq); job != nullptr && job->lease) {
     row.worker = job->lease->worker;
     if (const SessionBuild* build = build_of(state, *job).build) row.build_started_ms = build->started_ms;
+  } else if (row.job.state == JobState::finished) {
+    KQ_TRY_VALUE(const auto result, store::read_result(*state.store, row.job.seq, false));
+    if (result) row.worker = result->worker;
   }
   return row;
 }

@@ -1,9 +1,11 @@
 #include "tools/ctl/listing_verbs.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "core/base/own_share.h"
+#include "producer/client/row_text.h"
 #include "store/reader.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
@@ -55,6 +57,17 @@ std::string duration_text(const JobRow& row, std::int64_t now_ms) {
   return (row.build_started_ms != 0 ? "building, " : "") + age_text(now_ms - since_ms(row.job));
 }
 
+// Asks for the verdicts of finished jobs. A job that is removed meanwhile has none.
+Expected<std::map<Sequence, std::string>> verdicts_of(producer::Client& client, const std::vector<JobRow>& jobs) {
+  std::map<Sequence, std::string> verdicts;
+  StatusQuery query;
+  for (const JobRow& row : jobs) query.seqs.push_back(row.job.seq);
+  if (jobs.empty()) return verdicts;
+  KQ_TRY_VALUE(const auto reply, ask<StatusReply>(client, query));
+  for (const JobStatus& job : reply.jobs) verdicts.emplace(job.seq, job.verdict);
+  return verdicts;
+}
+
 // Prints the rest of the list and returns the exit code. Text without rows says so on standard error; JSON is then an
 // empty list.
 Expected<ExitCode> end_of(Listing& listing, const BrokerFlags& flags, const std::string& nothing) {
@@ -71,28 +84,46 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   std::string state = "queued";
   std::string submitter;
   Flags flags(argv[0], "Lists the jobs in one state, ordered by number. The exit code is 5 when there is none.");
-  flags.choice("--state", "state of the listed jobs (default: queued)", state, {"queued", "leased", "finished"});
+  flags.choice("--state", "state of the listed jobs; leased is another word for running (default: queued)", state,
+               {"queued", "running", "leased", "finished"});
   flags.option("--submitter", "NAME", "list only the jobs of this submitter", submitter);
   add_flags_with_state(flags, broker, "--store");
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
 
-  Listing listing(
-      world.out, broker.json, "jobs",
-      {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
-  const JobsQuery query{.state = *parse_enum<JobState>(state)};
-  KQ_TRY(each_page(client, query, [&](const JobsReply& page) {
+  const JobsQuery query{.state = state == "running" ? JobState::leased : *parse_enum<JobState>(state)};
+  const bool is_finished = query.state == JobState::finished;
+  const std::string word = producer::state_text(query.state);
+  std::vector<TableColumn> columns{{"job", true}, {"priority"},      {"submitter"}, {"run"},
+                                   {"label"},     {"attempt", true}, {"worker"},    {word, true}};
+  if (is_finished) columns.insert(columns.end() - 1, {"verdict"});
+  Listing listing(world.out, broker.json, "jobs", std::move(columns));
+  KQ_TRY(each_page(client, query, [&](const JobsReply& page) -> Expected<void> {
+    std::map<Sequence, std::string> verdicts;
+    if (is_finished) {
+      KQ_TRY_VALUE(verdicts, verdicts_of(client, page.jobs));
+    }
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       if (!submitter.empty() && !is_submitter(submitter, job.submitter, job.run)) continue;
-      listing.add(
-          {std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run),
-           row.label, std::to_string(job.attempt), or_dash(row.worker), duration_text(row, world.unix_now_ms())},
-          job_object(row));
+      std::vector<std::string> cells{std::to_string(job.seq),
+                                     std::string(to_string(job.priority)),
+                                     or_dash(job.submitter),
+                                     or_dash(job.run),
+                                     row.label,
+                                     std::to_string(job.attempt),
+                                     or_dash(row.worker),
+                                     duration_text(row, world.unix_now_ms())};
+      producer::JsonObject object = job_object(row);
+      if (is_finished) {
+        cells.insert(cells.end() - 1, or_dash(verdicts[job.seq]));
+        object.emplace_back("verdict", json_text(verdicts[job.seq]));
+      }
+      listing.add(std::move(cells), std::move(object));
     }
     return Expected<void>();
   }));
-  return end_of(listing, broker, "there is no " + state + " job" + (submitter.empty() ? "" : " of " + submitter));
+  return end_of(listing, broker, "there is no " + word + " job" + (submitter.empty() ? "" : " of " + submitter));
 }
 
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world) {

@@ -31,8 +31,11 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
   EXPECT_EQ(kq.requests_of<JobsQuery>().back().after_seq, 900u);
 
   EXPECT_EQ(kq.run({"jobs", "--state", "leased"}), 0);
+  const std::string leased = kq.out.str();
+  EXPECT_EQ(kq.run({"jobs", "--state", "running"}), 0);
+  EXPECT_EQ(kq.out.str(), leased);
   EXPECT_EQ(kq.out.str(),
-            " job  priority  submitter  run     label      attempt  worker           leased\n"
+            " job  priority  submitter  run     label      attempt  worker          running\n"
             "1001  normal    bob        monday  relu/1001        0  n1:7              3 min\n"
             "1002  normal    bob        monday  relu/1002        0  n1:7    building, 3 min\n");
   EXPECT_EQ(kq.run({"jobs", "--state", "finished"}), 5);
@@ -44,6 +47,25 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
   EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);
   EXPECT_EQ(kq.run({"jobs", "--store", "mine", "--state", "leased"}), 0);
   EXPECT_EQ(kq.states.back(), "mine");
+}
+
+TEST(ctl_listing_verbs, finished_jobs_are_listed_with_verdict_and_worker) {
+  ScriptedWorld kq;
+  std::vector<JobRow> all{job_row(1, JobState::finished), job_row(2, JobState::finished)};
+  for (JobRow& row : all) row.job.finished_at_ms = kq.unix_now_ms - 60'000;
+  all[0].worker = "n1:7";
+  kq.on<JobsQuery>([&](const JobsQuery& query) { return page_of(all, query, 10); });
+  kq.on<StatusQuery>([](const StatusQuery& query) {
+    EXPECT_EQ(query.seqs, (std::vector<Sequence>{1, 2}));
+    return StatusReply{{{.seq = 1, .state = JobState::finished, .verdict = "passed"}}};  // the other was removed
+  });
+  EXPECT_EQ(kq.run({"jobs", "--state", "finished"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "job  priority  submitter  run     label   attempt  worker  verdict  finished\n"
+            "  1  normal    ann        monday  relu/1        0  n1:7    passed      1 min\n"
+            "  2  normal    ann        monday  relu/2        0  -       -           1 min\n");
+  EXPECT_EQ(kq.run({"jobs", "--state", "finished", "--json"}), 0);
+  EXPECT_NE(kq.out.str().find("\"verdict\": \"passed\""), std::string::npos);
 }
 
 TEST(ctl_listing_verbs, json_is_one_object_with_an_object_for_each_job) {
