@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,12 @@ Expected<int> open_locked(const std::string& path, const std::string& target) {
 }
 
 }  // namespace
+
+std::string default_file_name(const std::string& run, const std::string& suffix) {
+  std::string name = run + suffix;
+  std::ranges::replace(name, '/', '-');
+  return name.starts_with('.') || name.starts_with('-') ? "run" + name : name;
+}
 
 // Opens a device or a pipe. Renaming a file to its path would remove it.
 Expected<OutputFile> OutputFile::open_in_place(std::string path) {

@@ -8,6 +8,10 @@
 
 namespace kq::tools {
 
+// Returns a name for a file of a run in the current folder: the run with `suffix`, such as "-speedups.svg" or ".html".
+// A run may have slashes in its name, and may begin with a dot or a dash.
+std::string default_file_name(const std::string& run, const std::string& suffix);
+
 // Writes to the temporary file .NAME.partial beside the target; commit() renames it to the target. Without commit() the
 // target stays as it was. A temporary file that a killed process left is overwritten. A lock on the temporary file
 // keeps two processes from writing the same target. The path "-" means standard output, which is written directly; so

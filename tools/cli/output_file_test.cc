@@ -103,5 +103,12 @@ TEST_F(OutputFileTest, a_path_that_cannot_be_written_is_bad_input) {
   EXPECT_EQ(OutputFile::open("").error().kind, ErrorKind::bad_input);
 }
 
+TEST(OutputFileName, a_run_keeps_its_name_but_for_slashes_and_a_first_dot_or_dash) {
+  EXPECT_EQ(default_file_name("monday", ".html"), "monday.html");
+  EXPECT_EQ(default_file_name("my run/\u00e9 x", "-speedups.svg"), "my run-\u00e9 x-speedups.svg");
+  EXPECT_EQ(default_file_name("-o", ".html"), "run-o.html");
+  EXPECT_EQ(default_file_name("../x", ".html"), "run..-x.html");
+}
+
 }  // namespace
 }  // namespace kq::tools

@@ -1,5 +1,4 @@
 // kq-plot: draws one plot of a run as SVG or PNG, or writes its specification in Vega-Lite.
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -75,13 +74,6 @@ Expected<void> check(const Options& options) {
   if (!options.problem.empty() && options.kind != "samples")
     return kq::bad_input("--problem goes with the plot samples");
   return {};
-}
-
-// Returns the file in the current folder that is written without -o. A run may have slashes in its name.
-std::string default_file(const Options& options) {
-  std::string name = options.run + "-" + options.kind + ".svg";
-  std::ranges::replace(name, '/', '-');
-  return name.starts_with('.') || name.starts_with('-') ? "run" + name : name;
 }
 
 Expected<std::string> values_of(const Options& options, const kq::tools::PlotBuilder& builder,
@@ -171,7 +163,7 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const bool is_named = !options.out.empty();
-  if (!is_named) options.out = default_file(options);
+  if (!is_named) options.out = kq::tools::default_file_name(options.run, "-" + options.kind + ".svg");
   const auto done = work(options);
   if (done && !is_named) std::cerr << kProgram << ": wrote " << kq::tools::printable(options.out) << '\n';
   return done ? static_cast<int>(ExitCode::ok) : report_error(kProgram, done.error());

@@ -1,4 +1,5 @@
 // kq-report: writes the report of a run as one HTML file that needs nothing else, or as Markdown.
+#include <cctype>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -45,27 +46,31 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "of a row and to those with whom the run is shared.");
   flags.argument("run", "name of the run", options.run);
   flags.option("-o,--out", "PATH",
-               "file to write, such as r1.html, or a folder, which gets an index.html (default: RUN.html; for markdown "
-               "standard output)",
+               "file to write, such as r1.html, or a folder, which gets an index.html; the path is printed (default: "
+               "RUN.html; for markdown standard output)",
                options.out);
   flags.choice("--format", "html, or markdown for pull requests (default: html)", options.format, {"html", "markdown"});
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
-// Returns a file name for a name that may hold any character.
-std::string file_name_of(const std::string& run) {
-  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
-  std::string name;
-  for (const char c : run) name += plain.find(c) != std::string_view::npos ? c : '_';
-  return name.front() == '.' ? "_" + name : name;
+// Returns whether a path has the ending of another kind of file: ".txt", but not "v0.2".
+bool ends_as_another_file(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  std::error_code ignored;
+  return ending.size() > 1 && std::isalpha(static_cast<unsigned char>(ending[1])) != 0 &&
+         !fs::is_directory(path, ignored);
 }
 
 // Returns the path of the first page. A path that does not end in .html names a folder, which is made.
 Expected<fs::path> first_page(const Options& options) {
-  if (options.out.empty()) return fs::path(file_name_of(options.run) + ".html");
+  if (options.out.empty()) return fs::path(kq::tools::default_file_name(options.run, ".html"));
   const fs::path out(options.out);
   if (out.extension() == ".html" || out.extension() == ".htm") return out;
+  if (ends_as_another_file(out)) {
+    return kq::bad_input("the PATH of -o must end in .html, or in / for a folder, got '" +
+                         kq::tools::printable(options.out) + "'");
+  }
   std::error_code error;
   fs::create_directories(out, error);
   if (error) return kq::bad_input("cannot make the folder " + options.out + ": " + error.message());
