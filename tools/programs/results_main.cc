@@ -17,11 +17,13 @@
 #include "sys/clock.h"
 #include "sys/colour.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/label_filter.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
+#include "tools/table/selection.h"
 #include "tools/views/results_view.h"
 #include "tools/views/side_by_side.h"
 
@@ -48,13 +50,32 @@ struct Options {
   bool exit_zero = false;
   bool quiet = false;
   std::vector<std::string> labels;
+  std::vector<std::string> where;
   bool source_text = false;
 
   bool is_json() const { return format == "json"; }
-  bool is_wanted(const kq::Submission& submission) const {
-    return labels.empty() || std::ranges::count(labels, submission.label) > 0;
+};
+
+// The rows that the command line asks for: those of its labels that meet its conditions.
+struct Wanted {
+  kq::tools::LabelFilter labels;
+  kq::tools::Selection conditions;
+  std::size_t met_count = 0;  // rows of the labels that meet the conditions
+  std::size_t row_count = 0;  // rows of the labels
+
+  bool takes(const kq::RunRow& row) {
+    if (!labels.takes(row.entry.submission.label)) return false;
+    ++row_count;
+    if (!conditions.matches(row)) return false;
+    ++met_count;
+    return true;
   }
 };
+
+Expected<Wanted> wanted_of(const Options& options) {
+  KQ_TRY_VALUE(auto conditions, kq::tools::Selection::make({.where = options.where}, kq::sys::unix_now_ms()));
+  return Wanted{.labels = kq::tools::LabelFilter(options.labels), .conditions = std::move(conditions)};
+}
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
@@ -63,9 +84,14 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run or "
       "label.");
   flags.run("name of the run", options.run);
-  flags.arguments("LABEL", "print only the jobs with these labels", options.labels);
+  flags.arguments("LABEL", "print only the jobs with these labels; a pattern such as 'gelu/*' means several",
+                  options.labels);
   flags.group("What is printed");
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
+  flags.repeatable_option("--where", "CONDITION",
+                          "print only the jobs that meet this condition on a column of kq-dump, such as "
+                          "verdict=timed_out or speedup>=2; may be repeated",
+                          options.where);
   flags.flag("--cases", "print a row for each workload of a job; with --json an array in each row", options.cases);
   flags.flag("--side-by-side",
              "print the submissions of kq submit --judged-by both: what their problem's own program reports, beside "
@@ -85,6 +111,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.examples(
       "  kq-results r1\n"
       "  kq-results r1 --failed\n"
+      "  kq-results r1 'gelu/*' --where verdict=wrong_answer\n"
       "  kq-results r1 --wait --timeout 600 --json");
   if (const auto end = flags.parse(argc, argv)) return end;
   if (!options.run.empty()) return std::nullopt;
@@ -95,9 +122,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 // Waits until every job of the run is finished or the --timeout has passed, and shows the progress meanwhile.
 Expected<void> wait_for_run(kq::tools::OpenSource& opened, const Options& options) {
   kq::producer::WaitList jobs;
+  kq::tools::LabelFilter labels(options.labels);
   const auto visited = kq::tools::each_row(*opened.source, options.run, [&](const kq::RunRow& row) {
     const kq::Submission& submission = row.entry.submission;
-    if (options.is_wanted(submission)) jobs.add({row.job.seq, kq::requirements_of(submission)});
+    if (labels.takes(submission.label)) jobs.add({row.job.seq, kq::requirements_of(submission)});
     return Expected<void>();
   });
   if (!visited) return visited;
@@ -152,7 +180,8 @@ int report_missing(kq::tools::Source& source, const std::string& run, const std:
 // Returns the error of options that exclude each other, or nothing.
 std::optional<Error> conflict_in(const Options& options) {
   const auto bad = [](const char* text) { return Error{ErrorKind::bad_input, text}; };
-  if (options.source_text && options.labels.size() != 1) return bad("--source goes with the run and one label of it");
+  if (options.source_text && (options.labels.size() != 1 || !options.where.empty()))
+    return bad("--source goes with the run and one label of it");
   if (options.wait && !options.source.store.empty())
     return bad("--wait and --store exclude each other: --wait needs a running broker, --store reads without one");
   if (options.side_by_side && (options.is_json() || options.cases || options.failed))
@@ -164,25 +193,31 @@ std::optional<Error> conflict_in(const Options& options) {
   return std::nullopt;
 }
 
+// Prints why no row was wanted or why a label matched none, and returns the exit code; nothing where all is well.
+std::optional<int> report_unmet(kq::tools::Source& source, const Options& options, const Wanted& wanted) {
+  if (!wanted.labels.unmatched().empty()) return report_missing(source, options.run, wanted.labels.unmatched());
+  if (wanted.row_count == 0) return report_error(kProgram, kq::tools::no_such_run(source, options.run));
+  if (wanted.met_count > 0) return std::nullopt;
+  return report_error(kProgram, {ErrorKind::not_found,
+                                 "none of the " + kq::producer::counted(wanted.row_count, "job") + " meets --where"});
+}
+
 // Prints the rows with all columns, as kq-dump does, and returns the exit code.
-int print_csv(kq::tools::Source& source, const Options& options) {
+int print_csv(kq::tools::Source& source, const Options& options, Wanted& wanted) {
   const auto columns = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
   auto csv = kq::tools::open_csv({.out = "-"}, *columns);
   if (!csv) return report_error(kProgram, csv.error());
   kq::tools::ResultsView view({.only_failed = options.failed}, options.run);  // for the exit code
-  std::set<std::string> missing(options.labels.begin(), options.labels.end());
   const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    if (!options.is_wanted(row.entry.submission)) return Expected<void>();
-    missing.erase(row.entry.submission.label);
+    if (!wanted.takes(row)) return Expected<void>();
     (void)view.add(row);
     const bool has_passed = row.result && name_of(row.result->verdict) == kq::VerdictName::passed;
     return options.failed && has_passed ? Expected<void>() : (*csv)->add(row);
   });
   if (!visited) return report_error(kProgram, visited.error());
-  if (view.row_count() == 0 && options.labels.empty())
-    return report_error(kProgram, kq::tools::no_such_run(source, options.run));
+  if (wanted.met_count == 0) return report_unmet(source, options, wanted).value_or(0);
   if (const auto written = (*csv)->finish(); !written) return report_error(kProgram, written.error());
-  if (!missing.empty()) return report_missing(source, options.run, missing);
+  if (const auto unmet = report_unmet(source, options, wanted)) return *unmet;
   const ExitCode code = view.exit_code();
   return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
 }
@@ -191,6 +226,8 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (const auto error = conflict_in(options)) return report_error(kProgram, *error);
+  auto wanted = wanted_of(options);
+  if (!wanted) return report_error(kProgram, wanted.error());
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
         options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
@@ -205,7 +242,7 @@ int run(int argc, char** argv) {
   if (options.wait && opened->client != nullptr) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
-  if (options.format == "csv") return print_csv(*opened->source, options);
+  if (options.format == "csv") return print_csv(*opened->source, options, *wanted);
 
   kq::tools::SideBySide side_by_side;
   kq::tools::ResultsView view({.json = options.is_json(),
@@ -215,10 +252,8 @@ int run(int argc, char** argv) {
                                .colours = kq::sys::takes_colour(STDOUT_FILENO)},
                               options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
-  std::set<std::string> missing(options.labels.begin(), options.labels.end());
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
-    if (!options.is_wanted(row.entry.submission)) return Expected<void>();
-    missing.erase(row.entry.submission.label);
+    if (!wanted->takes(row)) return Expected<void>();
     const std::string text = view.add(row);
     if (options.side_by_side) {
       side_by_side.add(row);
@@ -228,9 +263,7 @@ int run(int argc, char** argv) {
     return Expected<void>();
   });
   if (!visited) return report_error(kProgram, visited.error());
-  if (view.row_count() == 0 && options.labels.empty())
-    return report_error(kProgram, kq::tools::no_such_run(*opened->source, options.run));
-  if (view.row_count() == 0) return report_missing(*opened->source, options.run, missing);
+  if (wanted->met_count == 0) return report_unmet(*opened->source, options, *wanted).value_or(0);
   if (options.side_by_side && !side_by_side.has_pairs())
     return report_error(kProgram, {ErrorKind::not_found,
                                    "no submission of the run was judged in both ways; kq submit "
@@ -238,7 +271,7 @@ int run(int argc, char** argv) {
   print(options.side_by_side ? side_by_side.table_text() : view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
-  if (!missing.empty()) return report_missing(*opened->source, options.run, missing);
+  if (const auto unmet = report_unmet(*opened->source, options, *wanted)) return *unmet;
   if (code == ExitCode::job_failed && !options.is_json() && ::isatty(STDOUT_FILENO) == 1) {
     const std::string run = kq::producer::shell_quoted(options.run);
     std::cerr << kProgram << ": "
