@@ -45,6 +45,35 @@ class Offline(kq.EndToEndTest):
         self.assertEqual([row["label"] for row in answer["rows"]], ["relu/a", "relu/b"])
         self.assertIsNone(answer["rows"][0]["verdict"])
 
+    def test_labels_patterns_and_conditions_choose_jobs(self) -> None:
+        for words, counts in (
+            (("relu/*",), "2 jobs: 2 queued"),
+            (("relu/b", "--where", "state=queued"), "1 job: 1 queued"),
+            (("--where", "label=relu/a"), "1 job: 1 queued"),
+        ):
+            done = kq.kq("results", "waiting", *words, "--store", self.state)
+            self.assert_end(done, 4)
+            self.assertIn(counts, done.stdout)
+        for words, sentence in (
+            (("gelu/*",), "has no job 'gelu/*'"),
+            (("--where", "state=finished"), "none of the 2 jobs meets --where"),
+            (("--csv", "--where", "state=finished"), "none of the 2 jobs meets --where"),
+        ):
+            done = kq.kq("results", "waiting", *words, "--store", self.state)
+            self.assert_end(done, 5)
+            self.assertIn(sentence, done.stderr)
+        self.assert_end(kq.kq("results", "waiting", "--where", "stat=x", "--store", self.state), 2)
+
+    def test_a_report_names_its_file_and_refuses_another_ending(self) -> None:
+        page = self.folder / "new" / "v0.2"
+        done = kq.kq("report", "waiting", "-o", page, "--store", self.state)
+        self.assert_end(done, 0)
+        self.assertEqual(done.stdout, f"{page}/index.html\n")
+        refused = kq.kq("report", "waiting", "-o", self.folder / "s1.txt", "--store", self.state)
+        self.assert_end(refused, 2)
+        self.assertIn("must end in .html, or in / for a folder", refused.stderr)
+        self.assertFalse((self.folder / "s1.txt").exists())
+
     def test_why_says_that_no_worker_is_connected(self) -> None:
         self.assert_end(self.why, 0)
         self.assertEqual(self.why.stdout, "job 1 waits for a worker: none is connected\n")

@@ -46,9 +46,12 @@ struct Options {
   std::uint32_t top = 1;
   bool users = false;
   bool no_findings = false;
+  std::string problem;
   kq::tools::SourceOptions source;
 
-  kq::tools::BoardOptions board() const { return {.by = by, .top = top, .leaves_out_findings = no_findings}; }
+  kq::tools::BoardOptions board() const {
+    return {.by = by, .top = top, .leaves_out_findings = no_findings, .problem = problem};
+  }
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -60,6 +63,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.runs("name of the run (default: the boards of all runs)", runs);
   flags.group("What is printed");
   flags.format("format of the output (default: table)", options.format, {"table", "csv", "json"});
+  flags.option("--problem", "NAME", "print the boards of this problem only", options.problem);
   flags.option("--by", "COLUMN",
                "print the best of each value of author, backend or tag.NAME, and the figures of each value",
                options.by);
@@ -93,6 +97,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::add_flags(flags, options.source);
   flags.examples(
       "  kq-leaderboard\n"
+      "  kq-leaderboard --problem softmax --top 10\n"
       "  kq-leaderboard r1 --by tag.model\n"
       "  kq-leaderboard r1 --top 5 --format csv");
   if (const auto end = flags.parse(argc, argv)) return end;
@@ -120,14 +125,22 @@ void say(const std::string& sentence) {
   std::cerr << kProgram << ": " << sentence << '\n';
 }
 
+Expected<void> check_problem_option(const Options& options) {
+  if (options.problem.empty() || (!options.users && !options.kernelbench && options.html.empty())) return {};
+  return kq::bad_input("--problem does not go with --users, --kernelbench and --html");
+}
+
 // Prints the boards of a run, or of all runs. The first place of each board of all runs is read from the boards that
 // the broker keeps; more kernels and other splits are made of the rows of all runs.
 Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   const Expected<kq::tools::Leaderboard> board =
       options.run.empty() && !options.board().is_ranking()
-          ? kq::tools::leaderboard_of_boards(source)
+          ? kq::tools::leaderboard_of_boards(source, options.problem)
           : kq::tools::leaderboard_of_runs(source, options.run, options.board());
   if (!board) return kq::failure(board.error());
+  if (board->rows.empty() && !options.problem.empty())
+    return kq::failure(kq::Error{ErrorKind::not_found, "no job of problem '" + kq::tools::printable(options.problem) +
+                                                           "' has passed; kq leaderboard lists the problems"});
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->left_out_count > 0)
     say("left out " + kq::producer::counted(board->left_out_count, "passed job") + " with findings of the guard");
@@ -246,7 +259,9 @@ int run(int argc, char** argv) {
     return report_error(kProgram, {ErrorKind::bad_input, "--base-url and --no-reports go with --html DIR"});
   const auto kernelbench = check_kernelbench_options(options);
   if (!kernelbench) return report_error(kProgram, kernelbench.error());
-  if (const auto checked = check_findings_option(options); !checked) return report_error(kProgram, checked.error());
+  for (const auto& checked : {check_findings_option(options), check_problem_option(options)}) {
+    if (!checked) return report_error(kProgram, checked.error());
+  }
   const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });

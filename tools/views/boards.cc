@@ -78,6 +78,7 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
 }
 
 void LeaderboardBuilder::add(const RunRow& row) {
+  if (!options_.problem.empty() && row.entry.submission.problem.name != options_.problem) return;
   const Submission& submission = row.entry.submission;
   const std::string value = value_of(row, options_.by);
   problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
@@ -126,12 +127,13 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
   return builder.finish();
 }
 
-Expected<Leaderboard> leaderboard_of_boards(Source& source) {
+Expected<Leaderboard> leaderboard_of_boards(Source& source, const std::string& problem) {
   Expected<std::vector<LeaderboardRow>> rows = all_boards(source);
   if (!rows) return failure(rows.error());
   std::map<Baseline, std::set<Hash>> problems;
   Leaderboard board;
   for (LeaderboardRow& row : *rows) {
+    if (!problem.empty() && row.problem != problem) continue;
     problems[row.baseline].insert(row.problem_hash);
     board.rows.push_back({.row = {std::move(row), 1, 0}, .are_ties_known = false});
   }

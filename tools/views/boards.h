@@ -18,6 +18,7 @@ struct BoardOptions {
   std::string by{};                  // "author", "backend" or "tag.NAME": each value has boards of its own; empty: none
   std::size_t top = 1;               // kernels of each board
   bool leaves_out_findings = false;  // submissions with findings of the guard
+  std::string problem{};             // the only problem that is shown; empty: all
 
   // Returns whether tables show ranks, because boards are split or list several kernels.
   bool is_ranking() const { return !by.empty() || top > 1; }
@@ -50,8 +51,9 @@ struct Leaderboard {
 
 // Returns the boards of a run, or of all runs where its name is empty.
 Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run, const BoardOptions& options);
-// Returns the boards that the broker keeps. They have the first place of each board, and not the kernels that share it.
-Expected<Leaderboard> leaderboard_of_boards(Source& source);
+// Returns the boards that the broker keeps, of one problem or of all where `problem` is empty. They have the first
+// place of each board, and not the kernels that share it.
+Expected<Leaderboard> leaderboard_of_boards(Source& source, const std::string& problem = "");
 
 // Makes a leaderboard of the rows of runs.
 class LeaderboardBuilder {

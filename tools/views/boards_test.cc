@@ -20,6 +20,18 @@ TEST(boards, the_best_row_of_each_problem_is_kept) {
   EXPECT_EQ(board.problem_count, 2u);
 }
 
+TEST(boards, one_problem_may_be_shown_alone) {
+  RunRow other = passed_row("b", 30, 60, 2);
+  other.entry.submission.problem.name = "softmax";
+  LeaderboardBuilder builder("r", {.problem = "softmax"});
+  builder.add(passed_row("a", 10, 20, 1));
+  builder.add(other);
+  const Leaderboard board = builder.finish();
+  EXPECT_EQ(board.problem_count, 1u);
+  ASSERT_EQ(board.rows.size(), 1u);
+  EXPECT_EQ(board.rows[0].row.label, "b");
+}
+
 TEST(boards, unsolved_problems_count_in_fast_p) {
   const auto summaries = example().summaries();
   ASSERT_EQ(summaries.size(), 1u);
