@@ -12,8 +12,8 @@
 A file is traced with the problem beside it: NAME.problem.py, or problem.py. The programs of the folder run here without
 a sandbox, to make their calls. The benchmark needs nvcc and a torch with CUDA (KQ_PYTHON, or the environment of
 scripts/setup), but no GPU. Processor seconds are those of the compilers; the memory is that of all processes of a
-build. Exit code 1: a call that only one of the two compiles, a build that kq's limits ended, or a kernel whose machine code
-differs.
+build. Exit code 1: a call that only one of the two compiles, a build that kq's limits ended, or a kernel whose machine
+code differs.
 """
 
 import argparse
