@@ -263,7 +263,11 @@ def main() -> int:
     )
     parser.add_argument("--broker", default="", help="URL of the broker (default: $KQ_BROKER, or kq's own default)")
     parser.add_argument(
-        "--submit-option", action="append", default=[], metavar="WORD", help="one more word for kq submit"
+        "--submit-option",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="one more word for kq submit, after an equals sign: --submit-option=--force-rerun",
     )
     parser.add_argument("--dry-run", action="store_true", help="list what would be judged, and send nothing")
     given = parser.parse_args()

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "tools/table/testing.h"
 #include "tools/testing.h"
 
 namespace kq::tools {
@@ -16,16 +17,6 @@ Cell cell(const RunRow& row, std::string_view name) {
   ADD_FAILURE() << "no column " << name;
   return {};
 }
-Cell text(std::string value) {
-  return value;
-}
-Cell number(double value) {
-  return value;
-}
-Cell count(std::uint64_t value) {
-  return value;
-}
-const Cell kUnknown;
 
 TEST(columns, names_are_unique_and_documented) {
   std::set<std::string_view> names;

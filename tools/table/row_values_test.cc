@@ -2,21 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tools/table/testing.h"
 #include "tools/testing.h"
 
 namespace kq::tools::values {
 namespace {
-
-Cell text(std::string value) {
-  return value;
-}
-Cell number(double value) {
-  return value;
-}
-Cell count(std::uint64_t value) {
-  return value;
-}
-const Cell kUnknown;
 
 TEST(RowValues, of_an_empty_string_are_unknown) {
   RunRow row = queued_row("relu/slow");
