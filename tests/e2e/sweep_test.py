@@ -1,8 +1,12 @@
-"""Tests kq sweep with a part of the example sweep: expected verdicts, one row per job, and no process left running."""
+"""Tests kq sweep with a part of the example sweep: expected verdicts, one row per job, and no process left running.
+
+KQ_EXAMPLES=all judges the whole example sweep, as scripts/demo does, which takes two minutes.
+"""
 
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -104,6 +108,16 @@ class Sweep(kq.EndToEndTest):
         self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
         self.assertNotIn("worker", again.stderr, "a worker was started although no job needs one")
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
+
+    @unittest.skipUnless(os.environ.get("KQ_EXAMPLES") == "all", "only KQ_EXAMPLES=all judges the whole example sweep")
+    def test_all_examples_end_as_expected(self) -> None:
+        done = self.sweep(EXAMPLES, "--expect", EXAMPLES / "expected.csv")
+        self.assert_end(done, 0)
+        self.assertIn("every job ended as expected", done.stdout)
+        told = re.search(r"without a GPU (\d+)\sof (\d+) pass", (kq.ROOT / "README.md").read_text())
+        assert told, "README.md says how many kernels of scripts/demo pass"
+        self.assertRegex(done.stdout, rf"(?m)^passed +{told[1]}$")
+        self.assertIn(f"accepted {told[2]}, reused 0", done.stderr)
 
     def test_exit_codes_and_json_tell_how_the_jobs_ended(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
