@@ -24,12 +24,6 @@ inline constexpr double kOverheadMaxNs = 500'000;
 // the trials, or where at least as many tasks as the lane has processors ran beside the judge.
 inline constexpr double kNoisyWaitShare = 0.05;
 
-// With Sampling::alike a time has at least this noise. The samples of one process do not show how its memory happens to
-// lie: of 200 times of copies of ten references, each in a process of its own, 95 % were within 19 % of the median of
-// their reference's times, and 95 % of the references' times within 13 % (scripts/bench speedup --device cpu, two
-// cores).
-inline constexpr double kProcessNoiseShare = 0.2;
-
 // Evaluates attempts one after another, and keeps the calibrator and reference children from one to the next.
 class Judge {
  public:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "core/plan.h"
 #include "gpu_worker/compile/outcome.h"
 #include "gpu_worker/machine/scratch.h"
 #include "gpu_worker/zygote/zygote.h"
@@ -60,17 +61,30 @@ Statistics statistics_of(const json& one) {
           .max_ns = number_at(one, "worst")};
 }
 
-Passed passed_with(const Statistics& times, std::uint32_t trials) {
-  return {.measurement = {.method = std::string(kSelfReported), .submission = times, .reference = {}},
-          .correctness = {.trials_passed = trials}};
+// `noise_ns` is the noise of the median; 0: unknown.
+Passed passed_with(const Statistics& times, std::uint32_t trials, double noise_ns = 0) {
+  return {
+      .measurement = {.method = std::string(kSelfReported), .submission = times, .reference = {}, .noise_ns = noise_ns},
+      .correctness = {.trials_passed = trials}};
 }
 
-CaseResult case_of(const json& one) {
+// Returns the noise of a case's time. Few calls tell none, and then only the machine's remains.
+double noise_of_case(const Statistics& times, DeviceKind device) {
+  const double told_ns = submission_noise_ns(passed_with(times, 1).measurement);
+  const double least_ns = (device == DeviceKind::cpu ? kProcessNoiseShare : kNoiseShareMin) * times.median_ns;
+  return std::isfinite(told_ns) ? std::max(told_ns, least_ns) : least_ns;
+}
+
+CaseResult case_of(const json& one, DeviceKind device) {
   const bool is_timed = is_true_at(one, "timed");
   CaseResult made{.workload = text_at(one, "name", kNameBytesMax),
                   .weight = is_timed ? 1.0 : 0.0,
-                  .verdict = passed_with(is_timed ? statistics_of(one) : Statistics{}, 1),
+                  .verdict = passed_with({}, 1),
                   .samples = {}};
+  if (is_timed) {
+    const Statistics times = statistics_of(one);
+    made.verdict = passed_with(times, 1, noise_of_case(times, device));
+  }
   if (!is_true_at(one, "passed"))
     made.verdict = ended_with(VerdictName::wrong_answer, "value", text_at(one, "message", kMessageTextMax));
   return made;
@@ -81,8 +95,14 @@ CaseResult case_of(const json& one) {
 Verdict passed_verdict(const json& report, const std::vector<CaseResult>& cases) {
   Statistics times;
   times.median_ns = times.mean_ns = number_at(report, "score_ns");
-  for (const CaseResult& one : cases) times.sample_count += measurement_of(one.verdict)->submission.sample_count;
-  return passed_with(times, static_cast<std::uint32_t>(cases.size()));
+  double noise_share = 0;
+  for (const CaseResult& one : cases) {
+    const Measurement& measured = *measurement_of(one.verdict);
+    times.sample_count += measured.submission.sample_count;
+    if (measured.submission.median_ns > 0)
+      noise_share = std::max(noise_share, measured.noise_ns / measured.submission.median_ns);
+  }
+  return passed_with(times, static_cast<std::uint32_t>(cases.size()), noise_share * times.median_ns);
 }
 
 bool has_passed(const CaseResult& one) {
@@ -119,14 +139,14 @@ std::string eval_assignment(const Submission& submission, const std::string& pro
       .dump();
 }
 
-EvalReport eval_report(const std::string& out, int wait_status) {
+EvalReport eval_report(const std::string& out, int wait_status, DeviceKind device) {
   const auto text = read_child_file(out + "/result.json", kReportBytesMax);
   const json report = json::parse(text ? *text : std::string(), nullptr, false);
   if (!report.is_object()) return {.verdict = verdict_of_death(wait_status)};
   EvalReport made;
   if (const auto cases = report.find("cases"); cases != report.end() && cases->is_array()) {
     for (const json& one : *cases) {
-      if (made.cases.size() < kWorkloadsMax && one.is_object()) made.cases.push_back(case_of(one));
+      if (made.cases.size() < kWorkloadsMax && one.is_object()) made.cases.push_back(case_of(one, device));
     }
   }
   const auto name = parse_enum<VerdictName>(text_at(report, "verdict", kNameBytesMax));

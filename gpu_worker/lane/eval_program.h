@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/enum_names.h"
+#include "core/device.h"
 #include "core/result.h"
 #include "core/submission.h"
 
@@ -38,8 +39,9 @@ struct EvalReport {
 };
 
 // Returns the report that the child left in the directory `out`. Without a readable one the verdict follows from the
-// wait status of the child.
-EvalReport eval_report(const std::string& out, int wait_status);
+// wait status of the child. The noise of a time follows from the deviation that the program reports, and is on a CPU at
+// least kProcessNoiseShare; that of the score is the largest share among the timed cases.
+EvalReport eval_report(const std::string& out, int wait_status, DeviceKind device);
 // Returns the report of a child that was killed at the limit of the run.
 EvalReport eval_timed_out(const std::string& limit);
 // Returns the report of a child that was killed because it wrote too much into its directory `out`.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/leaderboard.h"
+#include "core/plan.h"
 #include "core/testing/examples.h"
 
 namespace kq::worker {
@@ -18,9 +19,9 @@ class EvalProgramTest : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(out_); }
   void TearDown() override { fs::remove_all(out_); }
-  EvalReport report(const std::string& text, int wait_status = 0) const {
+  EvalReport report(const std::string& text, int wait_status = 0, DeviceKind device = DeviceKind::cuda) const {
     std::ofstream(out_ / "result.json") << text;
-    return eval_report(out_, wait_status);
+    return eval_report(out_, wait_status, device);
   }
 
   const fs::path out_ = fs::temp_directory_path() / ("kq-eval-" + std::to_string(::getpid()));
@@ -41,6 +42,23 @@ TEST_F(EvalProgramTest, a_passed_run_is_self_reported_and_has_the_score_as_its_t
   ASSERT_EQ(read.cases.size(), 2u);
   EXPECT_EQ(read.cases[0].weight, 0);
   EXPECT_EQ(measurement_of(read.cases[1].verdict)->submission.max_ns, 1600);
+}
+
+TEST_F(EvalProgramTest, the_noise_is_the_largest_of_the_cases_and_that_of_the_machine_at_least) {
+  const auto share = [&](double deviation, DeviceKind device) {
+    const EvalReport read = report(R"json({"verdict": "passed", "score_ns": 1000, "cases": [
+        {"name": "benchmark.0", "timed": true, "passed": true, "runs": 100, "mean": 500, "std": 1},
+        {"name": "benchmark.1", "timed": true, "passed": true, "runs": 100, "mean": 2000, "std": )json" +
+                                       std::to_string(deviation) + "}]}",
+                                   0, device);
+    const Measurement& slow = *measurement_of(read.cases[1].verdict);
+    const Measurement& all = *measurement_of(read.verdict);
+    EXPECT_DOUBLE_EQ(all.noise_ns / 1000, slow.noise_ns / 2000);
+    return all.noise_ns / 1000;
+  };
+  EXPECT_DOUBLE_EQ(share(1, DeviceKind::cuda), kNoiseShareMin);
+  EXPECT_DOUBLE_EQ(share(1, DeviceKind::cpu), kProcessNoiseShare);
+  EXPECT_GT(share(2000, DeviceKind::cpu), 0.3);
 }
 
 TEST_F(EvalProgramTest, a_failure_keeps_its_stage_and_its_reason) {

@@ -59,7 +59,7 @@ Expected<EvalReport> Lane::wait_for_eval(LaneChild& child, const Lease& lease, c
     KQ_TRY_VALUE(const auto status, child.zygote->wait(child.id, kEvalPollMs));
     if (aborted_) return our_fault("the worker is ending");
     if (stop.stop_requested()) return our_fault("stopped");
-    if (status) return eval_report(child.scratch.out(), *status);
+    if (status) return eval_report(child.scratch.out(), *status, device_.kind);
     if (is_overflowing(child.scratch.out())) return eval_overflowed();
     if (sys::monotonic_now_ms() > end_ms) return eval_timed_out(limit_text(limit_ms));
   }

@@ -70,9 +70,9 @@ std::string unserved_text(const Tally& tally) {
   std::string text;
   for (const auto& [missing, count] : tally.unserved) {
     text += (text.empty() ? "" : "; ") + counted(count, "job") + (count == 1 ? " waits" : " wait") +
-            (missing == kPausedText     ? ": the queue, or the submitter, is paused; kq ctl resume ends the pause"
-             : missing == kDrainingText ? ": every worker that can run it is draining"
-             : missing == "any device"  ? ": no worker is connected"
+            (missing == kPausedText            ? ": the queue, or the submitter, is paused; kq ctl status says which"
+             : missing == kDrainingText        ? ": every worker that can run it is draining"
+             : missing == "any device"         ? ": no worker is connected"
              : missing.starts_with("a worker") ? ": there is no" + missing.substr(1)
                                                : ": no worker has " + missing);
   }

@@ -49,8 +49,7 @@ TEST(Progress, says_what_no_worker_has) {
   EXPECT_EQ(unserved_text(waiting), "1 job waits: no worker has a NVIDIA H200; 2 jobs wait: no worker is connected");
   Requirements needs{.labels = {"big", "lab"}};
   waiting.unserved = {{std::string(kPausedText), 2}};
-  EXPECT_EQ(unserved_text(waiting),
-            "2 jobs wait: the queue, or the submitter, is paused; kq ctl resume ends the pause");
+  EXPECT_EQ(unserved_text(waiting), "2 jobs wait: the queue, or the submitter, is paused; kq ctl status says which");
   waiting.unserved = {{std::string(kDrainingText), 1}};
   EXPECT_EQ(unserved_text(waiting), "1 job waits: every worker that can run it is draining");
   waiting.unserved = {{needs_text(needs), 1}};

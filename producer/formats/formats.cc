@@ -29,11 +29,11 @@ constexpr std::array kFormats{
     Format{"flashinfer",
            "a trace set of flashinfer-bench, or a folder with definition.json, workload.jsonl and solution*.json",
            flashinfer::recognise_trace_set, flashinfer::read_trace_set},
-    Format{
-        "popcorn",
-        "a problem's folder in GPU MODE's form, with a task.yml; or submissions to such problems with --problem FOLDER "
-        "or --problems CHECKOUT",
-        popcorn::recognise_submissions, popcorn::read_submissions},
+    Format{"popcorn",
+           "a problem's folder in GPU MODE's form, with a task.yml; or submissions to such problems with --problem "
+           "FOLDER, "
+           "--problems CHECKOUT, or beside the task.yml",
+           popcorn::recognise_submissions, popcorn::read_submissions},
     Format{"kernels", "a directory with .py, .cu, .ptx and .cubin files in it or below it, with --problem FILE",
            recognise_kernels, read_kernels},
     Format{"single_file",
@@ -81,7 +81,7 @@ Expected<RecognisedFormat> recognise(const std::filesystem::path& input, const s
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
   if (!name.empty()) return bad_input("--input-format must be one of " + known + ", got '" + name + "'");
-  if (popcorn::names_problems(options)) {
+  if (popcorn::names_problems(input, options)) {
     const auto* const format = std::ranges::find(kFormats, "popcorn", &Format::name);
     return RecognisedFormat{format, "its problem has a task.yml"};
   }

@@ -115,7 +115,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     if (!evaluated) return sink.mistake(evaluated.error().message);
     done = std::move(*evaluated);
   }
-  std::size_t skipped_count = 0, empty_count = 0;
+  std::size_t chosen_count = 0, skipped_count = 0, empty_count = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
   KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
@@ -124,6 +124,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
   for (const Sample& sample : samples) {
     if (sink.stopped()) return;
     if (!options.subset.has(sample.name.level, sample.name.problem, sample.name.sample)) continue;
+    ++chosen_count;
     if (done && done->contains({sample.name.problem, sample.name.sample})) {
       ++skipped_count;
       continue;
@@ -143,6 +144,10 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
       ++empty_count;
     }
     sink.candidate(std::move(candidate));
+  }
+  if (chosen_count == 0 && !samples.empty()) {
+    sink.note(input.string() + ": none of its " + counted(samples.size(), "sample") +
+              " is of the level, the problems and the samples that are asked for");
   }
   if (empty_count > 0) {
     sink.note(counted(empty_count, "sample") + (empty_count == 1 ? " is" : " are") +

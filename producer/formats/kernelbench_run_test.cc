@@ -8,7 +8,9 @@
 namespace kq::producer {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
@@ -146,7 +148,9 @@ TEST(KernelBenchRun, a_subset_can_be_asked_for) {
   options.subset.level = 2;
   EXPECT_THAT(labels(read(folder / "run", options)), ElementsAre("level_2_problem_1_sample_1"));
   options.subset.samples_per_problem = 1;
-  EXPECT_THAT(labels(read(folder / "run", options)), IsEmpty());
+  const Found found = read(folder / "run", options);
+  EXPECT_THAT(labels(found), IsEmpty());
+  EXPECT_THAT(found.notes, Contains(HasSubstr("run: none of its 2 samples is of the level, the problems and")));
 }
 
 }  // namespace

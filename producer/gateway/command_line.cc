@@ -45,7 +45,10 @@ void add_options(CLI::App& app, ServeCommand& line, Texts& texts) {
       ->type_name("URL")
       ->envname("KQ_BROKER")
       ->capture_default_str();
-  app.add_option("--key", line.key, "file with the gateway's key, for a broker with keys; its role is submit or admin")
+  app.add_option(
+         "--key", line.key,
+         "file with the gateway's key, for a broker with keys; its role is gateway, so that each token has a share and "
+         "a quota of its own, or admin for --operators")
       ->type_name("FILE")
       ->envname("KQ_KEY");
   app.add_option("--listen", texts.listen,

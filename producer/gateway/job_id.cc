@@ -50,7 +50,13 @@ std::string JobId::text() const {
 }
 
 Expected<JobId> JobId::parse(std::string_view text) {
-  const auto unknown = [] { return failure(Error{ErrorKind::not_found, "there is no job with this id"}); };
+  const auto unknown = [&] {
+    const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    return failure(Error{ErrorKind::not_found,
+                         is_number ? "the number of a job is no id; GET /api/v1/search?q=" + std::string(text) +
+                                         " has the ids of job " + std::string(text)
+                                   : "there is no job with this id"});
+  };
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos || dot == 0 || text.front() == '0') return unknown();
   JobId id;

@@ -22,6 +22,8 @@ TEST(JobId, other_texts_are_no_ids) {
         good + "=", good + "!", std::string("17.AAAA"), std::string("99999999999999999999.cgBs"),
         std::string("17.cgBt_w")})
     EXPECT_FALSE(JobId::parse(text)) << text;
+  EXPECT_EQ(JobId::parse("17").error().message,
+            "the number of a job is no id; GET /api/v1/search?q=17 has the ids of job 17");
 }
 
 // The last digit of base64 may hold bits that no byte has; only one of the spellings is an id.

@@ -113,6 +113,11 @@ Expected<void> serve(gateway::ServeCommand line) {
         "--operators needs a --key with the role admin, and this one has the role {}: retry, pause and drain "
         "are refused",
         to_string(role));
+  if (tokens && key && role != Role::gateway)
+    spdlog::warn(
+        "the --key of this gateway has the role {}: the broker counts the jobs of all tokens as those of the key, so "
+        "that tokens have no shares of their own and their quotas do not count",
+        to_string(role));
   gateway::BrokerService service(*calls, producer::default_submitter(), key ? key->who : Identity{});
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(

@@ -75,9 +75,8 @@ ErrorText measure(SubmitRequest& request, ScriptOptions&, const std::string& val
 ErrorText samples(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   return number(value, 1'000'000, request.options.subset.samples_per_problem.emplace());
 }
-// KernelBench's backends are all Python. Except for triton, kq recognises the backend by the text of each file.
-ErrorText backend(SubmitRequest& request, ScriptOptions&, const std::string& value) {
-  if (value == "triton") request.options.backend = Backend::triton;
+// KernelBench's backends are all Python, and kq recognises the backend by the text of each file.
+ErrorText backend(SubmitRequest&, ScriptOptions&, const std::string& value) {
   for (const char* known : {"triton", "cuda", "tilelang", "cute", "thunderkittens", "hip", "torch"}) {
     if (value == known) return std::nullopt;
   }

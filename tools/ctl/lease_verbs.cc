@@ -10,6 +10,7 @@
 #include "producer/client/sentences.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/pauses.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {
@@ -36,15 +37,31 @@ Expected<std::vector<std::string>> own_shares_of(producer::Client& client, const
   return std::vector(names.begin(), names.end());
 }
 
+// Returns whether what is resumed was paused: the queue, or a submitter or one of its sweeps.
+bool was_paused(const Pauses& pauses, const std::string& submitter, const std::vector<std::string>& shares) {
+  if (submitter.empty()) return pauses.is_queue_paused;
+  return pauses.may_have(submitter) ||
+         std::ranges::any_of(shares, [&](const std::string& name) { return pauses.may_have(name); });
+}
+
+std::string resumed_text(const Pauses& pauses, const std::string& submitter, bool was_paused) {
+  if (!was_paused) return " was not paused" + (pauses.count > 0 ? "; " + pauses_text(pauses) : "");
+  if (!submitter.empty() && pauses.is_queue_paused) return " is resumed, and waits for the queue, which is paused";
+  return " is resumed: jobs are leased again" +
+         (submitter.empty() && pauses.count > 0 ? "; " + pauses_text(pauses) : "");
+}
+
 Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld& world, bool paused) {
   BrokerFlags broker;
   std::string submitter;
   Flags flags(
       argv[0],
-      paused ? "Stops leasing jobs until kq-ctl resume. Running jobs continue. The pause outlives a restart of the "
-               "broker."
-             : "Starts leasing jobs again. A pause of all submitters and a pause of one submitter are ended "
-               "separately.");
+      paused
+          ? "Stops leasing jobs until kq-ctl resume. Jobs that workers hold already, running or next, still run. The "
+            "pause outlives a restart of the "
+            "broker."
+          : "Starts leasing jobs again. A pause of all submitters and a pause of one submitter are ended "
+            "separately.");
   flags.option("--submitter", "NAME",
                "only the jobs of this submitter, also those of its sweeps in the queue (default: the jobs of all "
                "submitters)",
@@ -52,6 +69,8 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
+  const Pauses before = pauses_of(stats);
   KQ_TRY(ask<Done>(client, Pause{submitter, paused}));
   std::vector<std::string> shares;
   if (!submitter.empty()) {
@@ -61,11 +80,13 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
   producer::JsonObject object{{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
                               {"paused", producer::Json{paused}}};
   if (!shares.empty()) object.emplace_back("sweeps", json_texts(shares));
+  const bool was = was_paused(before, submitter, shares);
+  if (!paused) object.emplace_back("was_paused", producer::Json{was});
   print_outcome(world, broker.json, std::move(object),
                 (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
                     (shares.empty() ? "" : " with " + producer::counted(shares.size(), "sweep")) +
-                    (paused ? " is paused: no more jobs are leased, running jobs continue"
-                            : " is resumed: jobs are leased again"));
+                    (paused ? " is paused: no more jobs are leased; jobs that workers hold already still run"
+                            : resumed_text(before, submitter, was)));
   return ExitCode::ok;
 }
 
@@ -93,6 +114,12 @@ Expected<void> wait_until_idle(const CtlWorld& world, producer::Client& client, 
   }
 }
 
+// `worker` is null where no worker of the name is connected.
+std::string undone_text(const WorkerStatus* worker) {
+  if (worker == nullptr) return " is not connected; it gets jobs when it connects";
+  return worker->draining ? " gets jobs again" : " was not draining";
+}
+
 }  // namespace
 
 Expected<ExitCode> ctl_pause(int argc, const char* const* argv, const CtlWorld& world) {
@@ -110,7 +137,8 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   bool wait = false;
   std::optional<double> timeout_s;
   Flags flags(argv[0],
-              "Gives a worker no new jobs. Its running jobs continue. The drain outlives restarts of the broker and of "
+              "Gives a worker no new jobs. Jobs that it holds already, running or next, still run. The drain outlives "
+              "restarts of the broker and of "
               "the worker.");
   flags.argument("worker", "name of the worker, as kq-ctl workers prints it", name);
   flags.flag("--undo", "give the worker jobs again", undo);
@@ -123,9 +151,9 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
         "--undo and --wait exclude each other: one gives the worker jobs, the other waits until it has none");
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
-  const bool connected = find(status, name) != nullptr;
+  const WorkerStatus* const worker = find(status, name);
   // An unknown name is probably a typing error, except with --undo: a drain may be undone after its worker has left.
-  if (!connected && !undo)
+  if (worker == nullptr && !undo)
     return failure(Error{ErrorKind::not_found, "no worker '" + name + "' is connected; kq-ctl workers lists them"});
   KQ_TRY(ask<Done>(client, Drain{name, !undo}));
   if (wait) {
@@ -133,9 +161,9 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   }
   print_outcome(world, broker.json, {{"worker", json_text(name)}, {"draining", producer::Json{!undo}}},
                 "worker " + name +
-                    (undo   ? " gets jobs again"
+                    (undo   ? undone_text(worker)
                      : wait ? " gets no new jobs and has none left"
-                            : " gets no new jobs; its running jobs continue"));
+                            : " gets no new jobs; jobs that it holds already still run"));
   return ExitCode::ok;
 }
 

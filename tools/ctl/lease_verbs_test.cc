@@ -12,6 +12,7 @@ class LeaseVerbs : public testing::Test {
   void SetUp() override {
     kq.on<Pause>([](const auto&) { return Done{}; });
     kq.on<Drain>([](const auto&) { return Done{}; });
+    kq.on<StatsQuery>([this](const auto&) { return stats; });
     kq.on<JobsQuery>([this](const JobsQuery& query) { return page_of(jobs, query, 2); });
     kq.on<BrokerQuery>([this](const auto&) {
       if (busy_count > 0) --busy_count;
@@ -23,14 +24,15 @@ class LeaseVerbs : public testing::Test {
   ScriptedWorld kq;
   std::uint32_t busy_count = 4;
   std::vector<JobRow> jobs;
+  StatsReply stats;
 };
 
 TEST_F(LeaseVerbs, pauses_all_submitters_or_one) {
   EXPECT_EQ(kq.run({"pause", "--submitter", ""}), 2) << "an empty name must not pause all submitters";
   EXPECT_EQ(kq.run({"pause"}), 0);
-  EXPECT_EQ(kq.out.str(), "the queue is paused: no more jobs are leased, running jobs continue\n");
+  EXPECT_EQ(kq.out.str(), "the queue is paused: no more jobs are leased; jobs that workers hold already still run\n");
   EXPECT_EQ(kq.run({"resume", "--submitter", "ann", "--json"}), 0);
-  EXPECT_EQ(kq.out.str(), "{\"submitter\": \"ann\", \"paused\": false}\n");
+  EXPECT_EQ(kq.out.str(), "{\"submitter\": \"ann\", \"paused\": false, \"was_paused\": false}\n");
   const auto requests_of = kq.requests_of<Pause>();
   ASSERT_EQ(requests_of.size(), 2u);
   EXPECT_EQ(requests_of[0].submitter, "");
@@ -43,15 +45,33 @@ TEST_F(LeaseVerbs, a_submitter_is_paused_and_resumed_with_the_sweeps_that_it_has
   jobs = {job_row(1, JobState::queued, "ann@lab"), job_row(2, JobState::queued, "ann@lab/monday"),
           job_row(3, JobState::queued, "ann@lab/monday"), job_row(4, JobState::queued, "bob@lab/monday")};
   EXPECT_EQ(kq.run({"pause", "--submitter", "ann@lab"}), 0);
-  EXPECT_EQ(kq.out.str(), "submitter ann@lab with 1 sweep is paused: no more jobs are leased, running jobs continue\n");
+  EXPECT_EQ(
+      kq.out.str(),
+      "submitter ann@lab with 1 sweep is paused: no more jobs are leased; jobs that workers hold already still run\n");
+  stats.metrics = {{"kq_submitters_paused", {}, 1}, {"kq_submitter_paused", {{"submitter", "ann@lab/monday"}}, 1}};
   EXPECT_EQ(kq.run({"resume", "--submitter", "ann@lab", "--json"}), 0);
-  EXPECT_EQ(kq.out.str(), "{\"submitter\": \"ann@lab\", \"paused\": false, \"sweeps\": [\"ann@lab/monday\"]}\n");
+  EXPECT_EQ(
+      kq.out.str(),
+      "{\"submitter\": \"ann@lab\", \"paused\": false, \"sweeps\": [\"ann@lab/monday\"], \"was_paused\": true}\n");
   const auto requests = kq.requests_of<Pause>();
   ASSERT_EQ(requests.size(), 4u);
   EXPECT_EQ(requests[1].submitter, "ann@lab/monday");
   EXPECT_TRUE(requests[1].paused);
   EXPECT_EQ(requests[3].submitter, "ann@lab/monday");
   EXPECT_FALSE(requests[3].paused);
+}
+
+TEST_F(LeaseVerbs, a_resume_says_what_was_not_paused_and_what_still_is) {
+  EXPECT_EQ(kq.run({"resume"}), 0);
+  EXPECT_EQ(kq.out.str(), "the queue was not paused\n");
+  stats.metrics = {{"kq_submitters_paused", {}, 1}, {"kq_submitter_paused", {{"submitter", "ann"}}, 1}};
+  EXPECT_EQ(kq.run({"resume", "--submitter", "anm"}), 0);
+  EXPECT_EQ(kq.out.str(), "submitter anm was not paused; 1 submitter is paused: ann\n");
+  stats.metrics.push_back({"kq_queue_paused", {}, 1});
+  EXPECT_EQ(kq.run({"resume"}), 0);
+  EXPECT_EQ(kq.out.str(), "the queue is resumed: jobs are leased again; 1 submitter is paused: ann\n");
+  EXPECT_EQ(kq.run({"resume", "--submitter", "ann"}), 0);
+  EXPECT_EQ(kq.out.str(), "submitter ann is resumed, and waits for the queue, which is paused\n");
 }
 
 TEST_F(LeaseVerbs, drains_and_waits_until_the_worker_is_idle) {
@@ -72,7 +92,10 @@ TEST_F(LeaseVerbs, a_drain_can_be_undone_after_the_worker_left) {
   EXPECT_EQ(kq.err.str(), "kq-ctl drain: no worker 'n9:9' is connected; kq-ctl workers lists them\n");
   EXPECT_TRUE(kq.requests_of<Drain>().empty());
   EXPECT_EQ(kq.run({"drain", "n9:9", "--undo"}), 0);
+  EXPECT_EQ(kq.out.str(), "worker n9:9 is not connected; it gets jobs when it connects\n");
   EXPECT_FALSE(kq.requests_of<Drain>().at(0).draining);
+  EXPECT_EQ(kq.run({"drain", "n1:7", "--undo"}), 0);
+  EXPECT_EQ(kq.out.str(), "worker n1:7 was not draining\n");
   EXPECT_EQ(kq.run({"drain", "n1:7", "--undo", "--wait"}), 2);
 }
 

@@ -10,6 +10,7 @@
 #include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/pauses.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {
@@ -29,43 +30,6 @@ std::string value_text(const Metric& metric) {
   if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value))
     return std::to_string(static_cast<std::int64_t>(metric.value));
   return producer::to_text(producer::Json{metric.value});
-}
-
-// Returns the value of a metric without labels, or 0 where the broker does not have it.
-double value_of(const StatsReply& stats, std::string_view name) {
-  const auto found = std::ranges::find(stats.metrics, name, &Metric::name);
-  return found == stats.metrics.end() ? 0 : found->value;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-// The submitters that are paused by their names. The broker names a limited number of them.
-struct Pauses {
-  std::uint64_t count = 0;
-  std::vector<std::string> names{};
-};
-
-Pauses pauses_of(const StatsReply& stats) {
-  Pauses pauses{.count = static_cast<std::uint64_t>(value_of(stats, "kq_submitters_paused"))};
-  for (const Metric& metric : stats.metrics) {
-    const auto name = metric.labels.find("submitter");
-    if (metric.name == "kq_submitter_paused" && name != metric.labels.end()) pauses.names.push_back(name->second);
-  }
-  return pauses;
-}
-
-// Returns for example "2 submitters are paused: ann, bob". A broker of an earlier version names none.
-std::string pauses_text(const Pauses& pauses) {
-  std::string text = producer::counted(pauses.count, "submitter") + (pauses.count == 1 ? " is" : " are") + " paused";
-  if (pauses.names.empty()) return text;
-  text += ": " + printable(joined(pauses.names));
-  if (pauses.count > pauses.names.size())
-    text += " and " + std::to_string(pauses.count - pauses.names.size()) + " more";
-  return text;
 }
 
 producer::JsonObject metric_object(const Metric& metric) {
@@ -178,7 +142,6 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
   KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
-  const bool is_paused = value_of(stats, "kq_queue_paused") > 0;
   const Pauses pauses = pauses_of(stats);
   const auto draining_count =
       static_cast<std::uint64_t>(std::ranges::count_if(status.workers, &WorkerStatus::draining));
@@ -188,7 +151,7 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
                                       {"queued", json_number(status.queued)},
                                       {"leased", json_number(status.leased)},
                                       {"workers", json_number(status.workers.size())},
-                                      {"paused", producer::Json{is_paused}},
+                                      {"paused", producer::Json{pauses.is_queue_paused}},
                                       {"draining_workers", json_number(draining_count)},
                                       {"paused_submitters", json_number(pauses.count)},
                                       {"paused_submitter_names", json_texts(pauses.names)},
@@ -199,7 +162,7 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
   world.out << "broker " << printable(client.url()) << " of kq " << printable(status.version) << ": "
             << producer::counted(status.queued, "job") << " queued, " << status.leased << " running, "
             << producer::counted(status.workers.size(), "worker") << '\n';
-  if (is_paused) world.out << "the queue is paused; kq-ctl resume ends the pause\n";
+  if (pauses.is_queue_paused) world.out << "the queue is paused; kq-ctl resume ends the pause\n";
   if (pauses.count > 0) world.out << pauses_text(pauses) << "; kq-ctl resume --submitter NAME ends a pause\n";
   if (draining_count > 0 && draining_count == status.workers.size())
     world.out << "every worker is draining, so no job starts; kq-ctl drain WORKER --undo ends that\n";

@@ -89,9 +89,10 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
       return "failed " + producer::counted(job.failures, "time") + " by a fault of kq" +
              (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is retried at " + until;
     case WaitReason::paused:
-      return "waits because " +
-             (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
-             " is paused; kq-ctl resume ends the pause";
+      if (job.submitter.empty()) return "waits because the queue is paused; kq-ctl resume ends the pause";
+      return "waits because the queue, or its submitter " + job.submitter +
+             ", is paused; kq-ctl status says which, and kq-ctl resume or kq-ctl resume --submitter " + job.submitter +
+             " ends the pause";
     case WaitReason::draining:
       return draining_text(job.needs, workers);
     case WaitReason::none:

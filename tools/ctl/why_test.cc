@@ -90,7 +90,8 @@ TEST(ctl_why, waits_for_a_time_and_pauses_are_explained) {
             "job 7 failed 1 time by a fault of kq (the judge died) and is retried at 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::paused;
   EXPECT_EQ(why_text(status, job(), {}, kNow),
-            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl resume ends the pause");
+            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl status says which, and "
+            "kq-ctl resume or kq-ctl resume --submitter ann ends the pause");
 }
 
 TEST(ctl_why, running_and_finished_jobs_are_explained_too) {

@@ -131,16 +131,16 @@ Expected<void> check_problem_option(const Options& options) {
 }
 
 // Prints the boards of a run, or of all runs. The first place of each board of all runs is read from the boards that
-// the broker keeps; more kernels and other splits are made of the rows of all runs.
+// the broker keeps; more kernels, other splits and the boards of one problem are made of the rows of all runs.
 Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   const Expected<kq::tools::Leaderboard> board =
-      options.run.empty() && !options.board().is_ranking()
-          ? kq::tools::leaderboard_of_boards(source, options.problem)
+      options.run.empty() && options.problem.empty() && !options.board().is_ranking()
+          ? kq::tools::leaderboard_of_boards(source)
           : kq::tools::leaderboard_of_runs(source, options.run, options.board());
   if (!board) return kq::failure(board.error());
   if (board->rows.empty() && !options.problem.empty())
     return kq::failure(kq::Error{ErrorKind::not_found, "no job of problem '" + kq::tools::printable(options.problem) +
-                                                           "' has passed; kq leaderboard lists the problems"});
+                                                           "' is on a board; kq leaderboard lists the problems"});
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->left_out_count > 0)
     say("left out " + kq::producer::counted(board->left_out_count, "passed job") + " with findings of the guard");

@@ -192,6 +192,16 @@ std::string ties_text(const RankedRow& row) {
   return row.tie_count == 0 ? "" : " (≈ " + producer::counted(row.tie_count, "other") + ")";
 }
 
+namespace {
+
+std::string partial_text(const Leaderboard& board) {
+  if (board.partial_count == 0) return "";
+  return producer::counted(board.partial_count, "passed job") +
+         " ran a part of the problem's workloads, and no board counts such jobs\n";
+}
+
+}  // namespace
+
 std::string remarks(const LeaderboardRow& row) {
   std::string text;
   if (row.streams != Streams::reject) text += " (streams " + std::string(to_string(row.streams)) + ")";
@@ -203,9 +213,11 @@ std::string remarks(const LeaderboardRow& row) {
 }
 
 std::string leaderboard_table(const Leaderboard& board) {
-  if (board.rows.empty())
+  if (board.rows.empty()) {
+    if (board.partial_count > 0) return partial_text(board);
     return board.left_out_count > 0 ? "no job has passed without findings yet\n"
                                     : "no job has passed with a time yet\n";
+  }
   const Occurring occurring(board.rows);
   const std::vector<TextColumn> columns = text_columns(board, occurring);
   std::vector<TableColumn> heads;
@@ -229,6 +241,7 @@ std::string leaderboard_table(const Leaderboard& board) {
                 ? "≈: " + std::string(kTiedMeans) + '\n'
                 : "ties: other kernels share the first place, because the noise is larger than the difference\n";
   if (occurring.noisy) text += "~: " + std::string(kBusyMeans) + '\n';
+  text += partial_text(board);
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary);
   return text;
 }

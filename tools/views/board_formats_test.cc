@@ -57,6 +57,12 @@ TEST(board_formats, problems_of_one_name_are_told_apart) {
 
 TEST(board_formats, a_board_without_passed_jobs_says_so) {
   EXPECT_EQ(leaderboard_table(built({})), "no job has passed with a time yet\n");
+  RunRow part = passed_row("relu/part", 10'000, 20'000, 2);
+  part.entry.submission.problem.workloads = {{"small"}};
+  const std::string sentence = "1 passed job ran a part of the problem's workloads, and no board counts such jobs\n";
+  EXPECT_EQ(leaderboard_table(built({part})), sentence);
+  const std::string text = leaderboard_table(built({part, passed_row("relu/all", 10'000, 20'000, 1)}));
+  EXPECT_THAT(text, AllOf(HasSubstr("relu/all"), HasSubstr(sentence), Not(HasSubstr("relu/part"))));
 }
 
 TEST(board_formats, a_ranking_has_shared_ranks_jobs_samples_baseline_and_runs) {

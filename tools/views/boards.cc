@@ -83,6 +83,7 @@ void LeaderboardBuilder::add(const RunRow& row) {
   const std::string value = value_of(row, options_.by);
   problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
+  if (measurement_of(row.result->verdict) != nullptr && !runs_all_workloads(submission.problem)) ++partial_count_;
   if (options_.leaves_out_findings && !row.result->findings.empty()) {
     left_out_count_ += board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms) ? 1 : 0;
     return;
@@ -95,6 +96,7 @@ Leaderboard LeaderboardBuilder::finish() {
                     .by = options_.by,
                     .is_ranking = options_.is_ranking(),
                     .left_out_count = left_out_count_,
+                    .partial_count = partial_count_,
                     .rows = first_of_each_board(standings_.finish(), options_.top)};
   std::set<std::pair<std::string, Hash>> all;
   for (const auto& [group, problems] : problems_) {
@@ -127,13 +129,12 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
   return builder.finish();
 }
 
-Expected<Leaderboard> leaderboard_of_boards(Source& source, const std::string& problem) {
+Expected<Leaderboard> leaderboard_of_boards(Source& source) {
   Expected<std::vector<LeaderboardRow>> rows = all_boards(source);
   if (!rows) return failure(rows.error());
   std::map<Baseline, std::set<Hash>> problems;
   Leaderboard board;
   for (LeaderboardRow& row : *rows) {
-    if (!problem.empty() && row.problem != problem) continue;
     problems[row.baseline].insert(row.problem_hash);
     board.rows.push_back({.row = {std::move(row), 1, 0}, .are_ties_known = false});
   }

@@ -43,6 +43,7 @@ struct Leaderboard {
   bool is_ranking = false;         // BoardOptions::is_ranking()
   std::size_t problem_count = 0;   // distinct problems of the run, solved or not; or of the boards
   std::size_t left_out_count = 0;  // passed jobs that are left out because of the guard's findings
+  std::size_t partial_count = 0;   // passed jobs that are on no board, because they ran a part of the workloads
   std::vector<Standing> rows;      // the first kernels of each board
   std::map<std::pair<std::string, Baseline>, std::size_t> problem_counts{};  // by value and baseline
 
@@ -51,9 +52,9 @@ struct Leaderboard {
 
 // Returns the boards of a run, or of all runs where its name is empty.
 Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run, const BoardOptions& options);
-// Returns the boards that the broker keeps, of one problem or of all where `problem` is empty. They have the first
-// place of each board, and not the kernels that share it.
-Expected<Leaderboard> leaderboard_of_boards(Source& source, const std::string& problem = "");
+// Returns the boards that the broker keeps. They have the first place of each board, and not the kernels that share it.
+// Problems with equal files are one board there, under the name that the kernel in the first place was submitted to.
+Expected<Leaderboard> leaderboard_of_boards(Source& source);
 
 // Makes a leaderboard of the rows of runs.
 class LeaderboardBuilder {
@@ -69,6 +70,7 @@ class LeaderboardBuilder {
   StandingsBuilder standings_;
   std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> problems_;
   std::size_t left_out_count_ = 0;
+  std::size_t partial_count_ = 0;
 };
 
 }  // namespace kq::tools

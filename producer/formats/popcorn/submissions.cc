@@ -1,6 +1,7 @@
 #include "producer/formats/popcorn/submissions.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <regex>
@@ -17,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSubmissionsMax = 100'000;  // files of one folder
 constexpr std::int64_t kMsPerS = 1'000;
+constexpr std::size_t kHeadLines = 50;           // of a submission, in which a leaderboard may be named
+constexpr std::size_t kHeadLineBytesMax = 1024;  // longer lines name none
 
 bool is_submission(const fs::path& path) {
   const fs::path ending = path.extension();
@@ -40,6 +43,33 @@ std::optional<std::string> name_in(const fs::path& path) {
   const std::string stem = path.stem().string();
   std::smatch parts;
   return std::regex_match(stem, parts, numbered) ? std::optional(parts[1].str()) : std::nullopt;
+}
+
+// Returns NAME of a line `#!POPCORN leaderboard NAME` or `//!POPCORN leaderboard NAME` at the head of a submission,
+// which popcorn-cli obeys.
+std::optional<std::string> name_in_head(const fs::path& path) {
+  static const std::regex directive(R"((?:#|//)!POPCORN[ \t]+leaderboard[ \t]+([^\s]+)\s*)");
+  std::ifstream file(path);
+  std::string line;
+  std::smatch parts;
+  for (std::size_t i = 0; i < kHeadLines && std::getline(file, line); ++i) {
+    if (line.size() <= kHeadLineBytesMax && std::regex_match(line, parts, directive)) return parts[1].str();
+  }
+  return std::nullopt;
+}
+
+// Returns the folder of the problem that a path means: the path itself, or the folder of a file beside a task.yml.
+fs::path problem_folder_of(const fs::path& path) {
+  const fs::path folder = fs::absolute(path).parent_path();
+  return is_file(path) && is_problem(folder) ? folder : path;
+}
+
+// Returns whether a folder is a set of problems. A checkout of KernelBench is none, though it may hold problems of this
+// form somewhere below.
+bool is_set(const fs::path& folder) {
+  std::error_code wrong;
+  if (fs::exists(folder / "KernelBench", wrong) || fs::exists(folder / "level1", wrong)) return false;
+  return fs::is_directory(folder, wrong) && read_boards(folder).has_value();
 }
 
 std::string label_of(const Board& board, const fs::path& submission) {
@@ -88,15 +118,20 @@ void leave_out(const Error& error, const CandidateSink& sink) {
   sink.mistake(error.message);
 }
 
-void read_numbered(const fs::path& input, const fs::path& checkout, JudgedBy judged_by, const CandidateSink& sink) {
+// Reads submissions to the problems of a set. `named` is the problem of all of them; without it each names its own.
+void read_for_set(const fs::path& input, const fs::path& checkout, const std::optional<std::string>& named,
+                  JudgedBy judged_by, const CandidateSink& sink) {
   const auto boards = read_boards(checkout);
   if (!boards) return sink.mistake(boards.error().message);
   for (const fs::path& path : submissions_in(input)) {
     if (sink.stopped()) return;
-    const auto name = name_in(path);
-    const Board* const board = find_board(*boards, name ? *name : path.stem().string());
+    auto name = named ? named : name_in_head(path);
+    if (!name) name = name_in(path).value_or(path.stem().string());
+    const Board* const board = find_board(*boards, *name);
     if (board == nullptr) {
-      leave_out({ErrorKind::bad_input, path.string() + ": " + checkout.string() + " has no problem of this name"},
+      leave_out({ErrorKind::bad_input,
+                 path.string() + ": " + checkout.string() + " has no problem '" + *name +
+                     "'; --problem NAME, a line '#!POPCORN leaderboard NAME' or the name of the file says which"},
                 sink);
     } else if (const auto sent = send(*board, path, judged_by, sink); !sent) {
       leave_out(sent.error(), sink);
@@ -104,16 +139,24 @@ void read_numbered(const fs::path& input, const fs::path& checkout, JudgedBy jud
   }
 }
 
+// Returns what is wrong with --workloads for a job in which the problem's own program measures, or nothing.
+std::optional<std::string> wrong_workloads(const InputOptions& options) {
+  if (options.judged_by == JudgedBy::kq || !options.workloads) return std::nullopt;
+  const std::string tests = std::string(kTestPrefix) + "*", benchmarks = std::string(kBenchmarkPrefix) + "*";
+  for (const Workload& one : *options.workloads) {
+    if (options.workloads->size() == 1 && (one.name == tests || one.name == benchmarks)) continue;
+    return "--workloads: a problem's own program runs all its tests, '" + tests + "', or all its benchmarks, '" +
+           benchmarks + "', and not '" + one.name + "' alone; --judged-by kq can";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-bool names_problems(const InputOptions& options) {
-  if (options.problem) return is_problem(*options.problem);
-  if (!options.problems) return false;
-  std::error_code wrong;
-  // A folder that is a checkout of KernelBench may hold problems of this form somewhere below.
-  if (fs::exists(*options.problems / "KernelBench", wrong) || fs::exists(*options.problems / "level1", wrong))
-    return false;
-  return fs::is_directory(*options.problems, wrong) && read_boards(*options.problems).has_value();
+bool names_problems(const fs::path& input, const InputOptions& options) {
+  if (options.problem && is_problem(problem_folder_of(*options.problem))) return true;
+  if (options.problems) return is_set(*options.problems) && (!options.problem || !is_file(*options.problem));
+  return !options.problem && is_file(input) && is_problem(problem_folder_of(input));
 }
 
 std::string recognise_submissions(const fs::path& input) {
@@ -122,9 +165,13 @@ std::string recognise_submissions(const fs::path& input) {
 
 void read_submissions(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
   const JudgedBy judged_by = options.judged_by;
-  if (!options.problem && options.problems && !is_problem(input))
-    return read_numbered(input, *options.problems, judged_by, sink);
-  const auto board = read_board(options.problem ? *options.problem : input);
+  if (const auto wrong = wrong_workloads(options)) return sink.mistake(*wrong);
+  const fs::path problem = problem_folder_of(options.problem.value_or(input));
+  if (options.problems && !is_problem(problem)) {
+    const auto named = options.problem ? std::optional(options.problem->string()) : std::nullopt;
+    return read_for_set(input, *options.problems, named, judged_by, sink);
+  }
+  const auto board = read_board(problem);
   if (!board) return sink.mistake(board.error().message);
   const bool is_baseline = !options.problem && is_problem(input);
   const auto found = submissions_in(is_baseline ? input / board->submission_name : input);

@@ -80,8 +80,8 @@ TEST_F(SubmissionsTest, files_are_submitted_to_the_problem_that_is_named) {
   InputOptions options, other;
   options.problem = folder_ / "set/problems/one/sub";
   other.problem = folder_ / "mine";
-  EXPECT_TRUE(names_problems(options));
-  EXPECT_FALSE(names_problems(other));
+  EXPECT_TRUE(names_problems(folder_ / "mine", options));
+  EXPECT_FALSE(names_problems(folder_ / "mine", other));
   EXPECT_THAT(labels(read(folder_ / "mine", options)), ElementsAre("sub/a", "sub/b"));
   EXPECT_THAT(labels(read(folder_ / "mine/b.py", options)), ElementsAre("sub/b"));
 }
@@ -94,6 +94,53 @@ TEST_F(SubmissionsTest, autocomps_solutions_name_their_problems) {
   const Found found = read(folder_ / "sols/gpumode", options);
   EXPECT_THAT(labels(found), ElementsAre("add/0_add"));
   EXPECT_THAT(found.mistakes, ElementsAre(HasSubstr("4_other.py: ")));
+}
+
+TEST_F(SubmissionsTest, a_problem_is_named_by_a_file_of_its_folder) {
+  folder_.write("mine/b.py", "x = 1\n");
+  for (const char* const file : {"task.yml", "reference.py"}) {
+    InputOptions options;
+    options.problem = folder_ / "set/problems/one/sub" / file;
+    EXPECT_TRUE(names_problems(folder_ / "mine", options)) << file;
+    EXPECT_THAT(labels(read(folder_ / "mine/b.py", options)), ElementsAre("sub/b")) << file;
+  }
+  const auto own = folder_ / "set/problems/one/add/submission.py";
+  EXPECT_TRUE(names_problems(own, {}));
+  EXPECT_FALSE(names_problems(folder_ / "mine/b.py", {}));
+  EXPECT_THAT(labels(read(own)), ElementsAre("add/submission"));
+}
+
+TEST_F(SubmissionsTest, a_problem_of_a_set_is_named_by_its_name_or_at_the_head_of_the_file) {
+  folder_.write("mine/a.py", "#!POPCORN gpus H100\n#!POPCORN leaderboard sub\nx = 1\n");
+  folder_.write("mine/b.cu", "//!POPCORN leaderboard add\nint x;\n");
+  folder_.write("mine/c.py", "#!POPCORN leaderboard nosuch\n");
+  InputOptions options;
+  options.problems = folder_ / "set";
+  const Found found = read(folder_ / "mine", options);
+  EXPECT_THAT(labels(found), ElementsAre("sub/a", "add/b"));
+  EXPECT_THAT(found.mistakes, ElementsAre(HasSubstr("set has no problem 'nosuch'; --problem NAME, a line")));
+  options.problem = "add";
+  EXPECT_TRUE(names_problems(folder_ / "mine", options));
+  EXPECT_THAT(labels(read(folder_ / "mine", options)), ElementsAre("add/a", "add/b", "add/c"));
+  folder_.write("relu.py", "x = 1\n");
+  options.problem = folder_ / "relu.py";
+  EXPECT_FALSE(names_problems(folder_ / "mine", options));
+}
+
+TEST_F(SubmissionsTest, the_program_of_a_problem_runs_all_tests_or_all_benchmarks) {
+  InputOptions options = by(JudgedBy::problem);
+  for (const char* const text : {"test.*", "benchmark.*"}) {
+    options.workloads = {{text}};
+    EXPECT_THAT(read(folder_ / "set/problems/one/add", options).mistakes, ElementsAre()) << text;
+  }
+  for (const char* const text : {"benchmrk.*", "test.0"}) {
+    options.workloads = {{text}};
+    const Found found = read(folder_ / "set/problems/one/add", options);
+    EXPECT_THAT(found.mistakes, ElementsAre(HasSubstr(text)));
+    EXPECT_THAT(found.candidates, ElementsAre()) << text;
+  }
+  options.judged_by = JudgedBy::kq;
+  EXPECT_THAT(read(folder_ / "set/problems/one/add", options).mistakes, ElementsAre());
 }
 
 TEST_F(SubmissionsTest, a_wrong_task_is_a_mistake_with_its_place) {

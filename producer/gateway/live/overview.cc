@@ -28,8 +28,13 @@ std::shared_ptr<View> Overviews::of(const Submitter& viewer, std::int64_t now_ms
 
 Expected<std::string> View::text(Service& service) {
   const std::lock_guard lock(mutex_);
-  if (text_.empty() || sys::monotonic_now_ms() - refreshed_ms_ >= kOverviewAgeMs) KQ_TRY(refresh(service));
+  KQ_TRY(refresh_if_old(service));
   return text_;
+}
+
+Expected<void> View::refresh_if_old(Service& service) {
+  const bool is_old = text_.empty() || sys::monotonic_now_ms() - refreshed_ms_ >= kOverviewAgeMs;
+  return is_old ? refresh(service) : Expected<void>();
 }
 
 Expected<void> View::refresh(Service& service) {
@@ -87,6 +92,7 @@ Json View::workers_json(std::int64_t now_ms) const {
 Expected<Json> View::workers(Service& service, const std::string& text, const std::string& after, std::size_t limit) {
   KQ_TRY_VALUE(BrokerReply broker, service.broker());
   const std::lock_guard lock(mutex_);
+  KQ_TRY(refresh_if_old(service));
   const std::int64_t now_ms = service.now_ms();
   std::ranges::sort(broker.workers, {}, &WorkerStatus::worker);
   const std::string wanted = producer::lower(text);

@@ -39,6 +39,7 @@ class View {
 
  private:
   Expected<void> refresh(Service& service);
+  Expected<void> refresh_if_old(Service& service);
   producer::Json worker_json(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen) const;
   producer::Json workers_json(std::int64_t now_ms) const;
 

@@ -51,6 +51,14 @@ TEST_F(OverviewTest, a_thousand_workers_are_counted_and_few_are_listed) {
   EXPECT_THAT(producer::to_text(view.workers(service_, "nosuch", "", 1).value()), HasSubstr(R"("workers": [])"));
 }
 
+TEST_F(OverviewTest, a_worker_has_the_jobs_that_it_runs_in_a_page_of_workers_too) {
+  service_.rows.at({"r", "b"}).job.state = JobState::leased;
+  View view{Submitter{}};
+  const std::string page = producer::to_text(view.workers(service_, "", "", 1).value());
+  EXPECT_THAT(page, HasSubstr(R"("label": "b")"));
+  EXPECT_THAT(page, Not(HasSubstr(R"("label": "a")")));
+}
+
 TEST(Overviews, few_views_are_kept) {
   Overviews views;
   const auto first = views.of({.name = "first"}, 1);
