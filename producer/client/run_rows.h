@@ -16,5 +16,9 @@ namespace kq::producer {
 using VisitRow = std::function<void(const RunRow& row)>;
 Expected<void> each_row_of(Client& client, const std::string& run, std::vector<std::string> labels,
                            const VisitRow& visit);
+// Does the same with at most `queries_left` queries, which it counts down. Fails with ErrorKind::gave_up where they do
+// not suffice.
+Expected<void> each_row_of(Client& client, const std::string& run, std::vector<std::string> labels,
+                           const VisitRow& visit, std::size_t& queries_left);
 
 }  // namespace kq::producer

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limits.h"
 #include "producer/client/scripted_link.h"
 
 namespace kq::producer {
@@ -58,6 +59,21 @@ TEST(run_rows, neighbours_are_asked_for_together) {
   serve(broker, labels);
   EXPECT_EQ(read(broker, labels), labels);
   EXPECT_EQ(broker.requests.size(), 1u);
+}
+
+TEST(run_rows, a_limit_of_queries_ends_the_read) {
+  ScriptedBroker broker;
+  std::vector<std::string> labels;
+  for (int i = 1'000; i < 2'000; ++i) labels.push_back(std::to_string(i));
+  serve(broker, labels);
+  Client client = broker.client();
+  std::size_t visited_count = 0, queries_left = 2;
+  const auto read = each_row_of(
+      client, "r", labels, [&](const RunRow&) { ++visited_count; }, queries_left);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().kind, ErrorKind::gave_up);
+  EXPECT_EQ(visited_count, 2 * kQueryRowsMax);
+  EXPECT_EQ(queries_left, 0u);
 }
 
 }  // namespace

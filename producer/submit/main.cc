@@ -329,10 +329,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   options.answered = [&](SubmittedJob job) { acks.add(std::move(job)); };
   if (!line.quiet) {
     options.connected = [&] {
-      const ReadRows read = [&](std::vector<std::string> labels, const VisitRow& visit) {
-        return each_row_of(*client, source.run, std::move(labels), visit);
-      };
-      for (const std::string& sentence : replaced_rows(source, read)) say(sentence);
+      if (const auto sentence = replaced_rows(source, look_at_rows(*client, source.run))) say(*sentence);
     };
   }
   acks.summary().stopped = submit(*client, source, options).stopped;

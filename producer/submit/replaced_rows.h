@@ -1,9 +1,9 @@
-// Rows of a run that a call replaces by kernels for another problem, which is seldom meant: a.py of two folders has one
-// label where each is submitted alone.
+// Rows of a run that a call replaces by kernels for another problem, of another author or with other tags. That is
+// seldom meant: a.py of two folders has one label where each folder is submitted alone.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "producer/submit/inspect.h"
 #include "producer/submit/outcomes.h"
@@ -11,13 +11,20 @@
 
 namespace kq::producer {
 
-// Calls with more jobs than this are not looked at, because their rows would have to be read before they are sent.
-inline constexpr std::size_t kLookedAtJobsMax = 20;
+// The rows are read before the jobs are sent, so only the first jobs of a call are looked at, with a limited number of
+// queries. A sentence about a part of the rows says "at least".
+inline constexpr std::size_t kLookedAtJobsMax = 10'000;
+inline constexpr std::size_t kLookedAtTogether = 1'024;  // labels in memory
+inline constexpr std::size_t kLookQueriesMax = 100;
 
-// Returns one sentence for each row of the run with the label of a job and another problem's name. Returns nothing
-// where the rows cannot be read.
-std::vector<std::string> replaced_rows(const JobSource& source, const ReadRows& read);
+// Returns a function for replaced_rows() that reads the rows of a run from the broker with at most kLookQueriesMax
+// queries, and then fails.
+ReadRows look_at_rows(Client& client, const std::string& run);
+
+// Returns one sentence about the rows of the run that have the label of a job and another problem's name, or that lose
+// their author or tags. Returns nothing where there are none.
+std::optional<std::string> replaced_rows(const JobSource& source, const ReadRows& read);
 // Does the same for jobs that are all in memory.
-std::vector<std::string> replaced_rows(const Prepared& prepared, const ReadRows& read);
+std::optional<std::string> replaced_rows(const Prepared& prepared, const ReadRows& read);
 
 }  // namespace kq::producer

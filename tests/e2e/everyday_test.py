@@ -211,7 +211,7 @@ class Everyday(kq.EndToEndTest):
         self.assertFalse(self.state.exists(), "a broker was started")
         self.kq(*words)
         again = self.kq("sweep", kernel, "--problem", other, "--run", "r", "--device", "cpu")
-        self.assertIn("the row k has a kernel for relu, which one for other replaces", again.stderr)
+        self.assertIn("this call replaces 1 row of another problem (relu), such as k; kq ctl why 1", again.stderr)
 
     def test_folders_are_searched_to_the_bottom_and_patterns_give_the_same_labels(self) -> None:
         problem = self.folder / "relu.py"

@@ -8,7 +8,6 @@
 
 #include "core/base/own_share.h"
 #include "core/limits.h"
-#include "producer/client/run_rows.h"
 #include "producer/client/sentences.h"
 #include "producer/client/submitter.h"
 #include "producer/submit/replaced_rows.h"
@@ -86,10 +85,10 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
   });
   producer::Prepared prepared = wanted;
   if (!state_.empty()) put_first(*client, prepared);
-  const producer::ReadRows read = [&](std::vector<std::string> labels, const producer::VisitRow& visit) {
-    return producer::each_row_of(*client, prepared.run, std::move(labels), visit);
-  };
-  for (const std::string& sentence : producer::replaced_rows(prepared, read)) say(sentence);
+  if (!plan_.is_quiet) {
+    const auto sentence = producer::replaced_rows(prepared, producer::look_at_rows(*client, prepared.run));
+    if (sentence) say(*sentence);
+  }
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
   has_submitted_ = submitted.answered_count() > submitted.count(Acceptance::refused);
   say("run " + submitted.run + ": " + submitted_text(submitted));
