@@ -74,7 +74,23 @@ const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", 
                                                                   {"deadline_ms", "deadline"},
                                                                   {"correctness", "params.correctness"},
                                                                   {"warmup", "params.warmup"},
-                                                                  {"timed", "params.timed"}};
+                                                                  {"timed", "params.timed"},
+                                                                  {"answer", "source"},
+                                                                  {"candidate", "source"},
+                                                                  {"code", "source"},
+                                                                  {"completion", "source"},
+                                                                  {"custom_kernel", "source"},
+                                                                  {"generated_code", "source"},
+                                                                  {"generation", "source"},
+                                                                  {"kernel", "source"},
+                                                                  {"kernel_code", "source"},
+                                                                  {"kernel_source", "source"},
+                                                                  {"response", "source"},
+                                                                  {"solution", "source"},
+                                                                  {"submission", "source"},
+                                                                  {"file_path", "path"},
+                                                                  {"filename", "path"},
+                                                                  {"kernel_path", "path"}};
 constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.
@@ -222,13 +238,24 @@ class LineParser {
     }
   }
 
+  // Returns what follows the sentence about a missing source: which key of the line may hold it.
+  std::string other_word_for_source() const {
+    for (const auto& [key, value] : *line_->object()) {
+      const auto other = kOtherWords.find(key);
+      if (other != kOtherWords.end() && (other->second == "source" || other->second == "path"))
+        return "; the key '" + key + "' is unknown, did you mean " + other->second + "?";
+    }
+    return "";
+  }
+
   void read_source(Candidate& candidate) {
     const std::string* path = text("path");
     const std::string* source = text("source");
     const std::optional<std::string> contract = this->contract();
     const Json* files = line_->find("files");
     if ((path != nullptr) + (source != nullptr) + (files != nullptr) != 1)
-      return wrong("one of path, source and files is needed");
+      return wrong("one of path, source and files is needed" +
+                   (path == nullptr && source == nullptr && files == nullptr ? other_word_for_source() : ""));
     if (path != nullptr && path->empty())
       return wrong("path is empty: the path of a kernel is needed, or its text as source");
     if (files != nullptr) {

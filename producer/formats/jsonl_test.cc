@@ -265,6 +265,16 @@ TEST_F(Jsonl, a_key_of_another_system_or_of_params_that_would_be_ignored_is_note
                                     "timed?")));
 }
 
+TEST_F(Jsonl, other_words_for_a_source_are_noted) {
+  for (const std::string word : {"code", "kernel", "completion", "solution", "kernel_code"}) {
+    EXPECT_THAT(read(line("\"id\": \"a\", \"" + word + "\": \"x\"")).notes,
+                ElementsAre(HasSubstr("'" + word + "' is unknown and ignored; did you mean source?")));
+    EXPECT_THAT(read(R"({"problem": "problems/relu.py", ")" + word + R"(": "x"})").mistakes,
+                ElementsAre(HasSubstr("one of path, source and files is needed; the key '" + word +
+                                      "' is unknown, did you mean source?")));
+  }
+}
+
 TEST_F(Jsonl, words_of_kqs_outputs_and_of_params_at_the_wrong_level_are_noted) {
   const Found found = read(line(R"("label": "a", "timed": 50, "gpu_model": "H100", "note": "free")"));
   EXPECT_EQ(found.candidates.size(), 1u);
