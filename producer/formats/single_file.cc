@@ -185,7 +185,8 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   }
   if (!options.problem && problem_written.empty() && !sample) {
     return wrong(name +
-                 ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head");
+                 ": which problem does it solve? say --problem FILE, kq: problem=FILE or, with --problems, kq: "
+                 "problem=NAME in a comment at its head, or send JSON Lines with problem and path on each line");
   }
   const auto problem =
       options.problem ? find_problem(*options.problem, "", options.problems)

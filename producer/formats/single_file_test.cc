@@ -58,7 +58,8 @@ TEST_F(SingleFile, needs_a_problem) {
   EXPECT_THAT(
       read(file, {}).mistakes,
       ElementsAre(file.string() +
-                  ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head"));
+                  ": which problem does it solve? say --problem FILE, kq: problem=FILE or, with --problems, kq: "
+                  "problem=NAME in a comment at its head, or send JSON Lines with problem and path on each line"));
   options_.problem = "gone.py";
   EXPECT_THAT(
       read(file, options_).mistakes,
