@@ -15,13 +15,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.facts.ast_facts import facts_of  # noqa: E402
+from harness.facts.syntax_errors import syntax_error_text  # noqa: E402
 
 
 def answer(name: str, source: bytes) -> tuple[str, int, bytes]:
     try:
         return "facts", 0, facts_of(source, name).encode()
     except SyntaxError as error:
-        return "refused", error.lineno or 1, f"{type(error).__name__}: {error.msg}".encode(errors="replace")
+        return "refused", error.lineno or 1, syntax_error_text(error, source).encode(errors="replace")
     except ValueError as error:
         return "refused", 1, str(error).encode(errors="replace")
 

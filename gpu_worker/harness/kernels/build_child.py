@@ -29,6 +29,7 @@ from harness.children.channel import CHANNEL_FD, ChannelClosed
 from harness.children.job import Job
 from harness.extensions import toolchain, tracing_child
 from harness.facts.ast_facts import facts_of
+from harness.facts.syntax_errors import syntax_error_text
 from harness.kernels import device_code, launch_file, scalar_arguments, triton_precompile
 from harness.kernels.device_code import BuildFailed, CompileRequest
 from harness.kernels.kernel_spec import BadSpec, read_names, read_spec, spec_path
@@ -88,10 +89,11 @@ def write_facts(job: Job) -> None:
     is_named = job.backend != "cuda" and read_names(spec_path(job.source / job.entry)) is not None
     paths = sources_of(job)
     for path in paths:
+        source = path.read_bytes()
         try:
-            texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1 and not is_named))
+            texts.append(facts_of(source, path.name, alone=len(paths) == 1 and not is_named))
         except SyntaxError as error:
-            raise BuildFailed(f"{path.name}:{error.lineno or 1}: {type(error).__name__}: {error.msg}") from error
+            raise BuildFailed(f"{path.name}:{error.lineno or 1}: {syntax_error_text(error, source)}") from error
         except ValueError as error:
             raise BuildFailed(f"{path.name}: {error}") from error
     (job.out / "facts").write_text("".join(texts))

@@ -93,6 +93,10 @@ class Builds(WorldTest):
 
     def test_a_syntax_error_has_its_place(self) -> None:
         self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: SyntaxError: '(' was never closed")
+        self.assert_failed(
+            self.build({"new.py": "The kernel:\n```python\nx = 1\n```\n"}),
+            "new.py:1: SyntaxError: invalid syntax; line 2 is a Markdown fence, send only the code inside",
+        )
 
     def test_a_kernel_becomes_a_cubin(self) -> None:
         out = self.cuda()
