@@ -35,8 +35,8 @@ the files that match it. - is standard input, which has JSON Lines or one kernel
 KernelBench's scripts.
 
 Exit codes: 0 done (with --wait: every kernel passed), 1 a kernel did not pass, 2 bad input and nothing was sent,
-3 no broker, or jobs were abandoned because of failures of kq, 4 --timeout is over, 5 there was nothing to send,
-130 interrupted.
+3 no broker (with --wait, also where --spool keeps the jobs), or jobs were abandoned because of failures of kq,
+4 --timeout is over, 5 there was nothing to send, 130 interrupted, 143 terminated.
 
 Examples:
   kq-submit examples/sweep --wait

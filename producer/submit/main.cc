@@ -3,19 +3,23 @@
 //
 // Numbers or JSON go to standard output; progress, refusals and errors go to standard error. The exit codes are those
 // of core/base/error.h. The first SIGINT ends sending or waiting. After --wait a second SIGINT within 2 s cancels the
-// jobs that this call submitted. Every SIGINT after the second ends the process at once.
+// jobs that this call submitted. Every SIGINT after the second ends the process at once. The first SIGTERM ends sending
+// or waiting, too, with exit code 143; the second ends the process at once.
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/limits.h"
@@ -42,10 +46,12 @@ constexpr const char* kProgram = "kq-submit";
 // With --spool, a broker that does not reply within this time counts as unreachable, and the jobs stay in the spool.
 constexpr std::int64_t kSpoolAnswerMs = 1'500;
 
-// The number of SIGINTs. It is global because a signal handler can only access global variables.
+// The number of SIGINTs, and whether a SIGTERM has come. They are global because a signal handler can only access
+// global variables.
 volatile sig_atomic_t g_interrupts = 0;
+volatile sig_atomic_t g_terminated = 0;
 bool interrupted() {
-  return g_interrupts > 0;
+  return g_interrupts > 0 || g_terminated != 0;
 }
 
 void say(const std::string& sentence) {
@@ -66,29 +72,86 @@ void watch_for_interrupt() {
     if (g_interrupts >= kInterruptsCounted) ::signal(SIGINT, SIG_DFL);
   };
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART a signal ends a wait early
+  action.sa_handler = [](int) {
+    g_terminated = 1;
+    ::signal(SIGTERM, SIG_DFL);
+  };
+  sigaction(SIGTERM, &action, nullptr);
 }
+
+// Returns the exit code of the process for that of the call.
+int process_code(ExitCode code) {
+  return code == ExitCode::interrupted && g_terminated != 0 ? 128 + SIGTERM : static_cast<int>(code);
+}
+
+// Tells the errors of a call on standard error, and prints the object of --json on standard output.
+class Report {
+ public:
+  explicit Report(bool is_json) : is_json_(is_json) {}
+
+  void name_run(const std::string& run) { list_.name_run(run); }
+  JobList& list() { return list_; }
+  void count_left_out(std::size_t count) { left_out_count_ = count; }
+
+  // Adds an error that is told elsewhere.
+  void add_error(const std::string& sentence) { errors_.push_back(sentence); }
+  // Tells an error, and returns its exit code.
+  ExitCode failed(const Error& error) {
+    say(error.message);
+    add_error(error.message);
+    return exit_code(error.kind);
+  }
+
+  // Ends the call, and returns the exit code of the process.
+  int end(ExitCode code) {
+    const int ended = process_code(code);
+    if (is_json_) list_.end(end_members(left_out_count_, errors_, ended));
+    return ended;
+  }
+
+ private:
+  const bool is_json_;
+  JobList list_{print};
+  std::size_t left_out_count_ = 0;
+  std::vector<std::string> errors_;
+};
+
+// The jobs of a call that belong to one run. Jobs of a spool folder may belong to other runs than those of the call.
+struct SentRun {
+  SubmitSummary summary;
+  std::size_t job_count = 0;
+  WaitList to_wait_for;
+};
 
 // Prints each acknowledgement when it arrives: numbers or JSON objects on standard output, and progress and refusals on
 // standard error. Collects the jobs to wait for.
 class AckPrinter {
  public:
-  AckPrinter(const SubmitCommandLine& line, const JobSource& source)
-      : line_(line), job_count_(source.job_count), list_(source.run, print) {
-    summary_.run = source.run;
+  AckPrinter(const SubmitCommandLine& line, JobList& list) : line_(line), list_(list) {
     status_ = stderr_status_line();
   }
 
-  void add(SubmittedJob job) {
-    summary_.count_one(job.ack.acceptance);
-    if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown)
+  // Adds jobs that will be sent.
+  void expect(const std::string& run, std::size_t job_count) {
+    SentRun& sent = runs_[run];
+    sent.summary.run = run;
+    sent.job_count += job_count;
+  }
+
+  void add(const std::string& run, SubmittedJob job) {
+    SentRun& sent = runs_[run];
+    sent.summary.count_one(job.ack.acceptance);
+    if (job.ack.acceptance == Acceptance::refused && ++refused_count_ <= kSentencesShown)
       refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
     if (job.ack.acceptance == Acceptance::accepted && line_.wait) accepted_.push_back(job.ack.seq);
     if (!line_.json && job.ack.seq != 0) print_number(job.ack.seq);
-    if (line_.json && !line_.wait) list_.add(job_json(job));
-    if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
-    // After the wait these are printed with their verdicts.
-    if (line_.wait && (line_.json || summary_.jobs.size() < kToldJobsMax)) summary_.jobs.push_back(std::move(job));
-    show();
+    if (line_.wait && job.ack.seq != 0) sent.to_wait_for.add({job.ack.seq, job.needs});
+    // After the wait these are printed with their verdicts. Jobs that end in a spool folder are printed as such.
+    const bool is_listed_later = line_.wait || !line_.spool.empty();
+    if (line_.json && !is_listed_later) list_.add(run, job_json(job));
+    if (is_listed_later && (line_.json || sent.summary.jobs.size() < kToldJobsMax))
+      sent.summary.jobs.push_back(std::move(job));
+    show(sent);
   }
 
   // Removes the progress line, and then prints the refusals.
@@ -97,17 +160,17 @@ class AckPrinter {
     is_shown_ = false;
     if (const std::string numbers = numbers_.text(); !numbers.empty() && !line_.quiet) print(numbers + "\n");
     std::cout.flush();
-    if (line_.progress == ProgressStyle::json && !line_.quiet)
-      std::fputs(sent_event(summary_, job_count_).c_str(), stderr);
-    const std::size_t refused_count = summary_.count(Acceptance::refused);
-    if (refused_count > refusals_.size())
-      refusals_.resize(refused_count);  // listed() counts those that it does not show
+    for (const auto& [run, sent] : runs_) {
+      if (line_.progress == ProgressStyle::json && !line_.quiet)
+        std::fputs(sent_event(sent.summary, sent.job_count).c_str(), stderr);
+    }
+    refusals_.resize(refused_count_);  // listed() counts those that it does not show
     std::fputs(listed(kProgram, refusals_).c_str(), stderr);
   }
 
-  SubmitSummary& summary() { return summary_; }
-  JobList& list() { return list_; }
-  WaitList& to_wait_for() { return to_wait_for_; }
+  // The runs of the jobs, by name.
+  std::map<std::string, SentRun>& runs() { return runs_; }
+  std::size_t refused_count() const { return refused_count_; }
   const std::vector<Sequence>& accepted() const { return accepted_; }
 
  private:
@@ -122,26 +185,25 @@ class AckPrinter {
     }
   }
 
-  void show() {
+  void show(const SentRun& sent) {
     const std::int64_t now_ms = sys::monotonic_now_ms();
     if (line_.quiet || line_.progress == ProgressStyle::none || now_ms - shown_ms_ < kShowMs) return;
     shown_ms_ = now_ms;
     if (line_.progress == ProgressStyle::json) {
-      std::fputs(sent_event(summary_, job_count_).c_str(), stderr);
+      std::fputs(sent_event(sent.summary, sent.job_count).c_str(), stderr);
     } else if (status_.in_place) {
-      status_.write("\r\x1b[K" + sending_text(summary_.answered_count(), job_count_));
+      status_.write("\r\x1b[K" + sending_text(sent.summary.answered_count(), sent.job_count));
       is_shown_ = true;
     }
   }
 
   const SubmitCommandLine& line_;
-  const std::size_t job_count_;
+  JobList& list_;
   const bool is_terminal_ = ::isatty(STDOUT_FILENO) == 1;
   NumberRanges numbers_;  // used for a terminal
-  SubmitSummary summary_;
-  WaitList to_wait_for_;
-  JobList list_;
+  std::map<std::string, SentRun> runs_;
   StatusLineOptions status_;
+  std::size_t refused_count_ = 0;
   std::vector<std::string> refusals_;
   std::vector<Sequence> accepted_;  // the jobs that a second ^C cancels
   std::int64_t shown_ms_ = sys::monotonic_now_ms();
@@ -173,7 +235,7 @@ Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const Su
 // Waits kSecondInterruptMs for a second ^C, which cancels the jobs that this call submitted. Reused jobs of earlier
 // calls are not cancelled.
 void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
-  if (accepted.empty()) return;
+  if (accepted.empty() || g_terminated != 0) return;
   say("^C again within 2 s cancels the " + counted(accepted.size(), "job") + " of this call");
   const std::int64_t end_ms = sys::monotonic_now_ms() + kSecondInterruptMs;
   while (g_interrupts < kInterruptsCounted && sys::monotonic_now_ms() < end_ms) ::usleep(10'000);
@@ -233,68 +295,115 @@ ExitCode final_code(ExitCode code, bool any_bad_input, bool exit_zero) {
 }
 
 // Writes the jobs to the spool folder, because no broker is reachable. A later call sends them.
-ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, const Error& why) {
+ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, const Error& why, Report& report) {
   const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
-  if (!kept) {
-    say(kept.error().message);
-    return exit_code(kept.error().kind);
-  }
-  say(why.message);
+  if (!kept) return report.failed(kept.error());
+  const ExitCode code = report.failed(why);
   say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool +
-      "; to send: kq submit --spool " + line.spool);
-  return ExitCode::ok;
+      "; to send: kq submit --spool " + shell_quoted(line.spool) + (line.wait ? " --wait" : ""));
+  if (line.json) {
+    const auto listed = source.each([&](PackedJob&& job) {
+      report.list().add(source.run, spooled_json(job));
+      return Expected<void>();
+    });
+    if (!listed) return report.failed(listed.error());
+  }
+  // Jobs in a folder have no verdicts, so a call that waits for verdicts has failed.
+  return line.wait ? code : ExitCode::ok;
 }
 
-// Sends the jobs that earlier calls left in the spool folder.
-ExitCode send_spooled(Client& client, const SubmitCommandLine& line, const SubmitOptions& options) {
-  const SpoolEnd end = send_spool(client, line.spool, options);
-  std::fputs(listed(kProgram, end.refusals).c_str(), stderr);
+// Sends the jobs that earlier calls left in the spool folder. Returns why it stopped, or nothing.
+std::optional<Error> send_spooled(Client& client, const SubmitCommandLine& line, const SubmitOptions& options,
+                                  AckPrinter& acks) {
+  const SpoolEnd end = send_spool(client, line.spool, options, [&](const SubmitBatch& batch, const BatchEnd& sent) {
+    acks.expect(batch.run, batch.jobs.size());
+    for (std::size_t i = 0; i < sent.acks.size(); ++i) {
+      if (sent.acks[i].acceptance == Acceptance::busy) continue;  // the broker did not take the job
+      acks.add(batch.run, {batch.jobs[i].label, sent.acks[i], requirements_of(batch.jobs[i])});
+    }
+  });
   if (end.accepted_count > 0 && !line.quiet) say("sent " + counted(end.accepted_count, "job") + " from " + line.spool);
-  if (!end.stopped) return end.refusals.empty() ? ExitCode::ok : ExitCode::bad_input;
-  say(end.stopped->message);
-  return exit_code(end.stopped->kind);
+  return end.stopped;
 }
 
-// Reports why sending stopped, or waits for the jobs if --wait asks for it. Returns the exit code of the broker's part.
-ExitCode after_sending(Client& client, AckPrinter& acks, const SubmitCommandLine& line, std::int64_t start_ms) {
-  const SubmitSummary& summary = acks.summary();
-  const ReadRows read = [&](std::vector<std::string> labels, const VisitRow& visit) {
-    return each_row_of(client, summary.run, std::move(labels), visit);
+ReadRows rows_of(Client& client, const std::string& run) {
+  return [&client, run](std::vector<std::string> labels, const VisitRow& visit) {
+    return each_row_of(client, run, std::move(labels), visit);
   };
+}
+
+// Waits for the jobs of one run, and tells and lists how they ended. Returns the exit code.
+ExitCode wait_for_run(Client& client, SentRun& sent, const SubmitCommandLine& line,
+                      std::optional<std::int64_t> timeout_ms, Report& report) {
+  const ReadRows read = rows_of(client, sent.summary.run);
   WaitList waited_jobs;
   ExitCode code = ExitCode::ok;
-  if (summary.stopped) {
-    say(summary.stopped->message);
-    code = exit_code(summary.stopped->kind);
-    const std::size_t accepted = summary.count(Acceptance::accepted);
-    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
-      say(resume_text(accepted, summary.run, broker_argument(line)));
-  } else if (line.wait) {
-    std::optional<std::int64_t> left_ms = line.timeout_ms;
-    if (left_ms) *left_ms -= client.now_ms() - start_ms;
-    Expected<WaitOutcome> waited = wait_with_progress(client, std::move(acks.to_wait_for()), line, left_ms);
-    if (waited) {
-      code = exit_code_of(*waited);
-      say_outcome(*waited, line, summary, read);
-      waited_jobs = std::move(waited->jobs);
-    } else {
-      say(waited.error().message);
-      code = exit_code(waited.error().kind);
-    }
+  Expected<WaitOutcome> waited = wait_with_progress(client, std::move(sent.to_wait_for), line, timeout_ms);
+  if (waited) {
+    code = exit_code_of(*waited);
+    say_outcome(*waited, line, sent.summary, read);
+    waited_jobs = std::move(waited->jobs);
+  } else {
+    code = report.failed(waited.error());
   }
-  if (line.json && line.wait) list_jobs(summary, waited_jobs, read, acks.list());
-  if (line.json) acks.list().end();
-  if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, acks.accepted());
+  if (line.json) list_jobs(sent.summary, waited_jobs, read, report.list());
   return code;
 }
 
-ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line) {
+// Returns the graver of two exit codes: of an interrupt, a fault of kq, bad input, a time limit, and a kernel.
+ExitCode graver(ExitCode a, ExitCode b) {
+  constexpr std::array kOrder{ExitCode::interrupted, ExitCode::our_fault, ExitCode::bad_input, ExitCode::gave_up,
+                              ExitCode::job_failed};
+  for (const ExitCode code : kOrder) {
+    if (a == code || b == code) return code;
+  }
+  return a;
+}
+
+// Waits for the jobs of all runs, one run after the other.
+ExitCode wait_for_verdicts(Client& client, AckPrinter& acks, const SubmitCommandLine& line, std::int64_t start_ms,
+                           Report& report) {
+  ExitCode code = ExitCode::ok;
+  for (auto& [run, sent] : acks.runs()) {
+    std::optional<std::int64_t> left_ms = line.timeout_ms;
+    if (left_ms) *left_ms -= client.now_ms() - start_ms;
+    code = graver(code, wait_for_run(client, sent, line, left_ms, report));
+  }
+  if (code == ExitCode::interrupted) offer_to_cancel(client, acks.accepted());
+  return code;
+}
+
+// Tells why sending stopped, and lists the jobs that were sent before. Returns the exit code.
+ExitCode after_stop(const Error& stopped, AckPrinter& acks, const SubmitCommandLine& line, Report& report) {
+  const ExitCode code = report.failed(stopped);
+  for (auto& [run, sent] : acks.runs()) {
+    const std::size_t accepted = sent.summary.count(Acceptance::accepted);
+    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
+      say(resume_text(accepted, run, broker_argument(line)));
+    for (const SubmittedJob& job : sent.summary.jobs) {
+      if (line.json) report.list().add(run, job_json(job));
+    }
+  }
+  return code;
+}
+
+// Sends the new jobs of the call. Returns why it stopped, or nothing.
+std::optional<Error> send_new(Client& client, const JobSource& source, const SubmitCommandLine& line,
+                              SubmitOptions options, AckPrinter& acks) {
+  acks.expect(source.run, source.job_count);
+  options.answered = [&](SubmittedJob job) { acks.add(source.run, std::move(job)); };
+  if (!line.quiet) {
+    options.connected = [&] {
+      if (const auto sentence = replaced_rows(source, look_at_rows(client, source.run))) say(*sentence);
+    };
+  }
+  return submit(client, source, options).stopped;
+}
+
+ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line, Report& report) {
   watch_for_interrupt();
   Expected<Client> client = Client::connect(line.broker, line.key);
-  if (!client) {
-    say(client.error().message);
-    return exit_code(client.error().kind);
-  }
+  if (!client) return report.failed(client.error());
   client->stop_when(interrupted);
   if (!line.quiet) client->on_silence(say);
   if (!line.quiet && line.broker.empty() && client->url() != net::kDefaultBrokerUrl)
@@ -305,82 +414,79 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   if (!line.quiet) options.busy = BusyReporter([&] { return client->now_ms(); }, say);
   const JobSource& source = inspected.source;
   const bool has_new = !line.request.inputs.empty();
-  ExitCode spool_code = ExitCode::ok;
+  bool any_bad = inspected.mistake_count > 0;
   if (!line.spool.empty()) {
     const auto in_spool = spooled(line.spool);
-    if (in_spool && in_spool->empty() && !has_new) {
-      say(line.spool + " holds no jobs that wait for a broker");
-      return ExitCode::nothing;
-    }
+    if (in_spool && in_spool->empty() && !has_new)
+      return report.failed({ErrorKind::not_found, line.spool + " holds no jobs that wait for a broker"});
     const auto there = client->ask_for<BrokerReply>(BrokerQuery{}, kSpoolAnswerMs);
     if (!there && there.error().kind == ErrorKind::our_fault && has_new)
-      return keep_in_spool(line, source, there.error());
-    spool_code = send_spooled(*client, line, options);
-    if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
+      return final_code(keep_in_spool(line, source, there.error(), report), any_bad, line.exit_zero);
   }
   if (!line.share.empty()) {
     const ShareRun request{.run = source.run, .names = line.share, .submitter = source.submitter};
-    if (const auto shared = client->ask_for<Done>(request); !shared) {
-      say("--share: " + shared.error().message);
-      return exit_code(shared.error().kind);
-    }
+    if (const auto shared = client->ask_for<Done>(request); !shared)
+      return report.failed({shared.error().kind, "--share: " + shared.error().message});
   }
-  AckPrinter acks(line, source);
-  options.answered = [&](SubmittedJob job) { acks.add(std::move(job)); };
-  if (!line.quiet) {
-    options.connected = [&] {
-      if (const auto sentence = replaced_rows(source, look_at_rows(*client, source.run))) say(*sentence);
-    };
+  AckPrinter acks(line, report.list());
+  std::optional<Error> stopped;
+  if (!line.spool.empty()) stopped = send_spooled(*client, line, options, acks);
+  if (stopped && stopped->kind == ErrorKind::bad_input && has_new) {  // a broken batch does not hold up the new jobs
+    report.failed(*stopped);
+    any_bad = true;
+    stopped.reset();
   }
-  acks.summary().stopped = submit(*client, source, options).stopped;
+  if (!stopped && has_new) stopped = send_new(*client, source, line, options, acks);
   acks.finish();
-  const SubmitSummary& summary = acks.summary();
-  if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_count() > 0) say(counts_text(summary));
-  if (summary.stopped && summary.stopped->kind == ErrorKind::our_fault && !line.spool.empty())
-    return keep_in_spool(line, source, *summary.stopped);
-  const ExitCode code = after_sending(*client, acks, line, start_ms);
-  const bool any_bad =
-      summary.count(Acceptance::refused) > 0 || inspected.mistake_count > 0 || spool_code == ExitCode::bad_input;
+  for (const auto& [run, sent] : acks.runs()) {
+    if (!line.quiet && line.progress != ProgressStyle::json && sent.summary.answered_count() > 0)
+      say(counts_text(sent.summary));
+  }
+  any_bad = any_bad || acks.refused_count() > 0;
+  ExitCode code = ExitCode::ok;
+  if (stopped && stopped->kind == ErrorKind::our_fault && has_new && !line.spool.empty()) {
+    code = keep_in_spool(line, source, *stopped, report);
+  } else if (stopped) {
+    code = after_stop(*stopped, acks, line, report);
+  } else if (line.wait) {
+    code = wait_for_verdicts(*client, acks, line, start_ms, report);
+  } else if (line.json) {
+    WaitList none;
+    for (const auto& [run, sent] : acks.runs()) list_jobs(sent.summary, none, rows_of(*client, run), report.list());
+  }
   return final_code(code, any_bad, line.exit_zero);
 }
 
-ExitCode show_dry_run(const Inspected& inspected, const SubmitCommandLine& line) {
+ExitCode show_dry_run(const Inspected& inspected, const SubmitCommandLine& line, Report& report) {
   if (!line.quiet) {
     for (const RecognisedInput& recognised : inspected.recognised) say(recognised_text(recognised));
   }
-  JobList list(inspected.source.run, print);
   const auto shown = inspected.source.each([&](PackedJob&& job) {
-    line.json ? list.add(dry_run_json(job)) : print(dry_run_line(job));
+    line.json ? report.list().add(inspected.source.run, dry_run_json(job)) : print(dry_run_line(job));
     return Expected<void>();
   });
-  if (line.json) list.end();
-  if (!shown) say(shown.error().message);
-  return shown && inspected.mistake_count == 0 ? ExitCode::ok : ExitCode::bad_input;
+  if (!shown) return report.failed(shown.error());
+  return inspected.mistake_count == 0 ? ExitCode::ok : ExitCode::bad_input;
 }
 
 // Prints the mistakes that are kept, and the number of the others.
-void say_mistakes(const Inspected& inspected) {
+void say_mistakes(const Inspected& inspected, Report& report) {
   std::vector<std::string> mistakes = inspected.mistakes;
+  for (const std::string& mistake : mistakes) report.add_error(mistake);
   mistakes.resize(inspected.mistake_count);
   std::fputs(listed(kProgram, mistakes).c_str(), stderr);
 }
 
-ExitCode run(SubmitCommandLine line) {
+ExitCode run(SubmitCommandLine line, Report& report) {
   if (line.force_rerun) {
     const Expected<std::string> salt = random_salt();
-    if (!salt) {
-      say(salt.error().message);
-      return exit_code(salt.error().kind);
-    }
+    if (!salt) return report.failed(salt.error());
     line.request.salt = *salt;
   }
   std::optional<SpooledStdin> stdin_file;
   if (line.reads_stdin) {
     Expected<SpooledStdin> file = SpooledStdin::read(STDIN_FILENO);
-    if (!file) {
-      say(file.error().message);
-      return exit_code(file.error().kind);
-    }
+    if (!file) return report.failed(file.error());
     stdin_file.emplace(std::move(*file));
     line.request.inputs = {stdin_file->path()};
     line.request.options.input_name = "standard input";
@@ -393,7 +499,9 @@ ExitCode run(SubmitCommandLine line) {
     if (const auto key = net::read_client_key(line.key)) line.request.run_owner = key->who.name;
   }
   const Inspected inspected = inspect(line.request);
-  say_mistakes(inspected);
+  report.name_run(inspected.source.run);
+  report.count_left_out(inspected.left_out_count);
+  say_mistakes(inspected, report);
   if (inspected.mistake_count > 0 && (!line.keep_going || inspected.source.job_count == 0)) {
     say(inspected.source.job_count > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
     return ExitCode::bad_input;
@@ -401,26 +509,28 @@ ExitCode run(SubmitCommandLine line) {
   if (!line.quiet) {
     for (const std::string& note : inspected.notes) say(note);
   }
-  if (inspected.source.job_count == 0 && !line.request.inputs.empty()) {
-    say("there is nothing to send");
-    return ExitCode::nothing;
-  }
-  const ExitCode code = line.dry_run ? show_dry_run(inspected, line) : send_and_wait(inspected, line);
+  if (inspected.source.job_count == 0 && !line.request.inputs.empty())
+    return report.failed({ErrorKind::not_found, "there is nothing to send"});
+  const ExitCode code = line.dry_run ? show_dry_run(inspected, line, report) : send_and_wait(inspected, line, report);
   if (inspected.left_out_count > 0) say(left_out_text(inspected.left_out_count, "submitted"));
   return code;
 }
 
-ExitCode submit_main(int argc, char** argv) {
+int submit_main(int argc, char** argv) {
   const auto parsed = parse_submit_command_line(argc, argv);
   if (const EarlyEnd* end = std::get_if<EarlyEnd>(&parsed)) {
     if (end->code == ExitCode::ok) {
       print(end->text);
-    } else {
-      say(end->text);
+      return static_cast<int>(end->code);
     }
-    return end->code;
+    Report report(std::find(argv, argv + argc, std::string_view("--json")) != argv + argc);
+    report.add_error(end->text);
+    say(end->text);
+    return report.end(end->code);
   }
-  return run(std::get<SubmitCommandLine>(parsed));
+  const SubmitCommandLine& line = std::get<SubmitCommandLine>(parsed);
+  Report report(line.json);
+  return report.end(run(line, report));
 }
 
 }  // namespace
@@ -428,11 +538,11 @@ ExitCode submit_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   kq::producer::StandardOutput output(kq::producer::kProgram);
-  kq::ExitCode code = kq::ExitCode::our_fault;
+  int code = static_cast<int>(kq::ExitCode::our_fault);
   try {
     code = kq::producer::submit_main(argc, argv);
   } catch (const std::exception& error) {  // only std::bad_alloc arrives here
     kq::producer::say(error.what());
   }
-  return output.end(static_cast<int>(code));
+  return output.end(code);
 }

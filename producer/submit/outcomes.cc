@@ -97,7 +97,8 @@ ToldByRow told_by(const Verdict& verdict) {
   return {.reason = evidence != nullptr ? evidence->reason : "", .members = members_of(&verdict)};
 }
 
-void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const ReadRows& read, JobList& list) {
+void list_part(const std::string& run, std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const ReadRows& read,
+               JobList& list) {
   std::vector<std::string> labels;
   for (const SubmittedJob& job : jobs) {
     const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
@@ -113,7 +114,7 @@ void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const 
   for (const SubmittedJob& job : jobs) {
     const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
     if (known == nullptr) {
-      list.add(job_json(job));
+      list.add(run, job_json(job));
       continue;
     }
     JobEnd end = end_of(*known, waited_jobs);
@@ -121,7 +122,7 @@ void list_part(std::span<const SubmittedJob> jobs, WaitList& waited_jobs, const 
       end.reason = row->second.reason;
       end.members = row->second.members;
     }
-    list.add(job_json(job, end));
+    list.add(run, job_json(job, end));
   }
 }
 
@@ -161,7 +162,7 @@ std::string next_command(const SubmitSummary& summary, WaitList& waited_jobs, co
 void list_jobs(const SubmitSummary& summary, WaitList& waited_jobs, const ReadRows& read, JobList& list) {
   const std::span<const SubmittedJob> jobs(summary.jobs);
   for (std::size_t at = 0; at < jobs.size(); at += kListedTogether)
-    list_part(jobs.subspan(at, std::min(kListedTogether, jobs.size() - at)), waited_jobs, read, list);
+    list_part(summary.run, jobs.subspan(at, std::min(kListedTogether, jobs.size() - at)), waited_jobs, read, list);
 }
 
 }  // namespace kq::producer

@@ -56,9 +56,9 @@ struct Call {
   std::vector<std::string> texts() { return outcome_texts(summary, waited, read(), ""); }
   std::string json() {
     std::string text;
-    JobList list("mine", [&](const std::string& piece) { text += piece; });
+    JobList list([&](const std::string& piece) { text += piece; });
     list_jobs(summary, waited, read(), list);
-    list.end();
+    list.end({});
     return text;
   }
 };

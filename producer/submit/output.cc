@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "producer/client/json.h"
+#include "producer/client/row_text.h"
 #include "producer/client/sentences.h"
 
 namespace kq::producer {
@@ -30,6 +31,14 @@ std::string counts_text(const SubmitSummary& summary) {
          std::to_string(summary.count(Acceptance::refused)) + "; run " + summary.run;
 }
 
+JsonObject end_members(std::size_t left_out_count, const std::vector<std::string>& errors, int exit_code) {
+  JsonArray sentences;
+  for (const std::string& error : errors) sentences.push_back(Json{valid_utf8(error)});
+  return {{"left_out", Json{static_cast<std::int64_t>(left_out_count)}},
+          {"errors", Json{std::move(sentences)}},
+          {"exit_code", Json{std::int64_t{exit_code}}}};
+}
+
 void NumberRanges::add(Sequence seq) {
   ++job_count_;
   if (further_count_ == 0 && !ranges_.empty() && ranges_.back().last + 1 == seq) {
@@ -52,13 +61,29 @@ std::string NumberRanges::text() const {
   return (job_count_ == 1 ? "job " : "jobs ") + text;
 }
 
-void JobList::add(const Json& job) {
-  print_((is_open_ ? ", " : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + to_text(job));
+void JobList::open() {
+  if (is_open_) return;
   is_open_ = true;
+  print_("{\"run\": " + (run_.empty() ? "null" : json_quoted(run_)) + ", \"jobs\": [");
 }
 
-void JobList::end() {
-  print_((is_open_ ? "" : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + std::string("]}\n"));
+void JobList::add(const std::string& run, Json job) {
+  if (run_.empty()) run_ = run;
+  open();
+  if (run != run_) {
+    JsonObject members = *job.object();
+    members.emplace_back("run", text(run));
+    job = Json{std::move(members)};
+  }
+  print_((has_jobs_ ? ", " : "") + to_text(job));
+  has_jobs_ = true;
+}
+
+void JobList::end(const JsonObject& members) {
+  open();
+  std::string ending = "]";
+  for (const auto& [name, value] : members) ending += ", " + json_quoted(name) + ": " + to_text(value);
+  print_(ending + "}\n");
 }
 
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
@@ -75,6 +100,14 @@ Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
     object.insert(object.end(), end->members.begin(), end->members.end());
   }
   return Json{std::move(object)};
+}
+
+Json spooled_json(const PackedJob& job) {
+  return Json{JsonObject{{"id", Json{nullptr}},
+                         {"label", text(job.submission.label)},
+                         {"state", Json{nullptr}},
+                         {"acceptance", text("spooled")},
+                         {"reason", Json{nullptr}}}};
 }
 
 std::string dry_run_line(const PackedJob& job) {

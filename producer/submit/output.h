@@ -16,19 +16,28 @@ namespace kq::producer {
 // "accepted 3, reused 1, refused 0; run NAME"
 std::string counts_text(const SubmitSummary& summary);
 
-// Prints {"run": NAME, "jobs": [...]} job by job, because there may be a million jobs.
+// Prints {"run": NAME, "jobs": [...], further members} job by job, because there may be a million jobs.
 class JobList {
  public:
-  JobList(const std::string& run, std::function<void(const std::string&)> print)
-      : run_(run), print_(std::move(print)) {}
-  void add(const Json& job);
-  void end();
+  explicit JobList(std::function<void(const std::string&)> print) : print_(std::move(print)) {}
+  // Sets the run of the object before the first job is added. Otherwise it is the run of the first job, or null.
+  void name_run(const std::string& run) { run_ = run; }
+  // A job of another run than the object's gets the member "run".
+  void add(const std::string& run, Json job);
+  void end(const JsonObject& members);
 
  private:
-  const std::string run_;
+  void open();
+
+  std::string run_;
   std::function<void(const std::string&)> print_;
   bool is_open_ = false;
+  bool has_jobs_ = false;
 };
+
+// The last members of a call's object: {"left_out", "errors", "exit_code"}. `left_out_count` is the number of kernels
+// that are no jobs because of a mistake, and the exit code is that of the process.
+JsonObject end_members(std::size_t left_out_count, const std::vector<std::string>& errors, int exit_code);
 
 // The numbers of jobs for a terminal, on one line: thousands of them would push everything else off the screen.
 class NumberRanges {
@@ -58,6 +67,9 @@ struct JobEnd {
   JsonObject members = {};
 };
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);
+
+// The object of a job that waits in a spool folder. It has the members of a job without a number.
+Json spooled_json(const PackedJob& job);
 
 // The label, backend, device, the first digits of the key, and the settings in the kernel's own text.
 std::string dry_run_line(const PackedJob& job);

@@ -26,9 +26,10 @@ SubmitSummary three() {
 
 std::string listed_jobs(const std::function<void(JobList&)>& fill) {
   std::string text;
-  JobList list("monday", [&](const std::string& piece) { text += piece; });
+  JobList list([&](const std::string& piece) { text += piece; });
+  list.name_run("monday");
   fill(list);
-  list.end();
+  list.end({});
   return text;
 }
 
@@ -51,13 +52,35 @@ TEST(SubmitOutput, numbers_are_ranges_on_a_terminal) {
 TEST(SubmitOutput, json_is_one_object) {
   EXPECT_EQ(listed_jobs([](JobList&) {}), "{\"run\": \"monday\", \"jobs\": []}\n");
   EXPECT_EQ(listed_jobs([](JobList& list) {
-              for (const SubmittedJob& job : three().jobs) list.add(job_json(job));
+              for (const SubmittedJob& job : three().jobs) list.add("monday", job_json(job));
             }),
             R"({"run": "monday", "jobs": [)"
             R"({"id": 7, "label": "a", "state": "queued", "acceptance": "accepted", "reason": null}, )"
             R"({"id": 3, "label": "b", "state": "queued", "acceptance": "reused", "reason": null}, )"
             R"({"id": null, "label": "c", "state": null, "acceptance": "refused", "reason": "too \"big\""}]})"
             "\n");
+}
+
+TEST(SubmitOutput, json_names_other_runs_and_has_further_members) {
+  std::string text;
+  const auto keep = [&](const std::string& piece) { text += piece; };
+  JobList list(keep);
+  list.add("monday", Json{JsonObject{{"id", Json{std::int64_t{1}}}}});
+  list.add("tuesday", Json{JsonObject{{"id", Json{std::int64_t{2}}}}});
+  list.end(end_members(1, {"a.py is empty"}, 2));
+  EXPECT_EQ(text, R"({"run": "monday", "jobs": [{"id": 1}, {"id": 2, "run": "tuesday"}], )"
+                  R"("left_out": 1, "errors": ["a.py is empty"], "exit_code": 2})"
+                  "\n");
+  text.clear();
+  JobList(keep).end({});
+  EXPECT_EQ(text, "{\"run\": null, \"jobs\": []}\n");
+}
+
+TEST(SubmitOutput, a_job_in_a_folder_has_no_number) {
+  PackedJob job;
+  job.submission.label = "a";
+  EXPECT_EQ(to_text(spooled_json(job)),
+            R"({"id": null, "label": "a", "state": null, "acceptance": "spooled", "reason": null})");
 }
 
 TEST(SubmitOutput, json_after_a_wait_has_verdicts) {

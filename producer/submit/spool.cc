@@ -94,7 +94,7 @@ Expected<std::vector<fs::path>> spooled(const fs::path& folder) {
   return files;
 }
 
-SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions& options) {
+SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions& options, const VisitSent& visit) {
   SpoolEnd end;
   const auto files = spooled(folder);
   if (!files) {
@@ -108,12 +108,8 @@ SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions&
       return end;
     }
     const BatchEnd sent = send_batch(client, *batch, options);
-    for (std::size_t i = 0; i < sent.acks.size(); ++i) {
-      const JobAck& ack = sent.acks[i];
-      if (ack.acceptance == Acceptance::refused)
-        end.refusals.push_back("refused " + batch->jobs[i].label + ": " + ack.reason);
-      end.accepted_count += ack.seq != 0 ? 1 : 0;
-    }
+    visit(*batch, sent);
+    for (const JobAck& ack : sent.acks) end.accepted_count += ack.seq != 0 ? 1 : 0;
     if (sent.error) {
       end.stopped = sent.error;
       return end;

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +30,12 @@ Expected<std::size_t> write_spool(const std::filesystem::path& folder, const Job
 Expected<std::vector<std::filesystem::path>> spooled(const std::filesystem::path& folder);
 
 struct SpoolEnd {
-  std::size_t accepted_count = 0;       // accepted or reused jobs
-  std::vector<std::string> refusals{};  // one sentence for each refused job
-  std::optional<Error> stopped{};       // why the remaining batches were not sent
+  std::size_t accepted_count = 0;  // accepted or reused jobs
+  std::optional<Error> stopped{};  // why the remaining batches were not sent
 };
-// Sends the batches of the folder in their order.
-SpoolEnd send_spool(Client& client, const std::filesystem::path& folder, const SubmitOptions& options);
+// Sends the batches of the folder in their order, and calls `sent` with each that a broker has answered.
+using VisitSent = std::function<void(const SubmitBatch& batch, const BatchEnd& end)>;
+SpoolEnd send_spool(Client& client, const std::filesystem::path& folder, const SubmitOptions& options,
+                    const VisitSent& sent);
 
 }  // namespace kq::producer

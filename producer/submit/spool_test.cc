@@ -43,8 +43,13 @@ TEST_F(Spool, batches_are_sent_in_order_and_then_removed) {
   EXPECT_EQ(spooled(folder_ / "spool")->size(), 2u);
   EXPECT_EQ(*write_spool(folder_ / "spool", source_, 1'000), 300u);  // the clock was set back
   Client client = broker_.client();
-  const SpoolEnd end = send_spool(client, folder_ / "spool", {});
+  std::vector<std::string> runs;
+  const SpoolEnd end = send_spool(client, folder_ / "spool", {}, [&](const SubmitBatch& batch, const BatchEnd& sent) {
+    EXPECT_EQ(batch.jobs.size(), sent.acks.size());
+    runs.push_back(batch.run);
+  });
   EXPECT_FALSE(end.stopped);
+  EXPECT_EQ(runs, std::vector<std::string>(4, "add"));
   EXPECT_EQ(end.accepted_count, 600u);
   EXPECT_EQ(labels_[0], "add");
   EXPECT_EQ(labels_[299], "add#300");
@@ -55,7 +60,7 @@ TEST_F(Spool, a_batch_without_a_reply_stays) {
   ASSERT_TRUE(write_spool(folder_ / "spool", source_, 1'000));
   broker_.reachable = false;
   Client client = broker_.client();
-  const SpoolEnd end = send_spool(client, folder_ / "spool", {});
+  const SpoolEnd end = send_spool(client, folder_ / "spool", {}, [](const SubmitBatch&, const BatchEnd&) {});
   ASSERT_TRUE(end.stopped);
   EXPECT_EQ(spooled(folder_ / "spool")->size(), 2u);
 }
@@ -63,7 +68,7 @@ TEST_F(Spool, a_batch_without_a_reply_stays) {
 TEST_F(Spool, a_file_that_is_no_batch_stays_and_is_reported) {
   folder_.write("spool/1.kqbatch", "junk");
   Client client = broker_.client();
-  const SpoolEnd end = send_spool(client, folder_ / "spool", {});
+  const SpoolEnd end = send_spool(client, folder_ / "spool", {}, [](const SubmitBatch&, const BatchEnd&) {});
   ASSERT_TRUE(end.stopped);
   EXPECT_THAT(end.stopped->message, HasSubstr("1.kqbatch is no batch of kq-submit --spool"));
 }

@@ -192,19 +192,26 @@ class SubmitTest(unittest.TestCase):
             result.stderr, f"kq-submit: broker {url} did not answer within 1 s; is it running? start one with: kq up\n"
         )
 
-    def test_interrupt(self) -> None:
+    def test_a_signal_ends_the_call(self) -> None:
         self.write("add.py", KERNEL)
-        with socket.socket(socket.AF_UNIX) as silent:
-            silent.bind(f"{self.folder}/silent.sock")
-            silent.listen()
-            silent.settimeout(30)
-            words = ["add.py", "--problem", "problem.py", "--broker", f"ipc://{self.folder}/silent.sock"]
-            process = subprocess.Popen([PROGRAM, *words], stderr=subprocess.PIPE, text=True, cwd=self.folder)
-            with silent.accept()[0]:  # kq-submit connects after it has set its signal handler
-                process.send_signal(signal.SIGINT)
-                _, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
-        self.assertEqual(errors, "kq-submit: interrupted\n")
+        for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with socket.socket(socket.AF_UNIX) as silent:
+                silent.bind(f"{self.folder}/silent{code}.sock")
+                silent.listen()
+                silent.settimeout(30)
+                url = f"ipc://{self.folder}/silent{code}.sock"
+                process = subprocess.Popen(
+                    [PROGRAM, "add.py", "--problem", "problem.py", "--broker", url, "--json"],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    cwd=self.folder,
+                )
+                with silent.accept()[0]:  # kq-submit connects after it has set its signal handler
+                    process.send_signal(sent)
+                    output, errors = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, errors), (code, "kq-submit: interrupted\n"))
+            self.assertEqual(json.loads(output)["exit_code"], code)
 
     def test_standard_input_and_patterns(self) -> None:
         self.write("k/a.py", KERNEL)
@@ -255,6 +262,37 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(len(list(self.folder.glob("spool/*.kqbatch"))), 1)
         result = self.submit("--broker", url, "--spool", "empty")
         self.assertEqual(result.returncode, 5)
+
+    def test_a_wait_for_jobs_that_stay_in_a_spool_fails(self) -> None:
+        self.write("add.py", KERNEL)
+        words = ("add.py", "--problem", "problem.py", "--broker", f"ipc://{self.folder}/nobody.sock", "--json")
+        result = self.submit(*words, "--spool", "spool", "--wait", "--exit-zero")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("waits in spool; to send: kq submit --spool spool --wait", result.stderr)
+        told = json.loads(result.stdout)
+        self.assertEqual((told["run"], told["exit_code"], len(told["errors"])), ("add", 3, 1))
+        self.assertEqual([(job["label"], job["acceptance"]) for job in told["jobs"]], [("add", "spooled")])
+        result = self.submit(*words, "--spool", "spool")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["exit_code"]), (0, 0))
+
+    def test_json_tells_errors_and_the_exit_code(self) -> None:
+        self.write("add.py", KERNEL)
+        self.write("empty.py", "")
+        for words, run, errors in (
+            (("nothere.py", "--problem", "problem.py"), "nothere", ["nothere.py: No such file or directory"]),
+            (("add.py", "--nonsense"), None, ["there is no option '--nonsense'"]),
+            (("x/*.py",), None, ["nothing matches 'x/*.py'"]),
+        ):
+            result = self.submit(*words, "--json")
+            told = json.loads(result.stdout)
+            self.assertEqual((result.returncode, told["exit_code"], told["jobs"], told["run"]), (2, 2, [], run), told)
+            self.assertEqual(len(told["errors"]), len(errors), told)
+            for got, wanted in zip(told["errors"], errors, strict=True):
+                self.assertIn(wanted, got)
+        told = json.loads(
+            self.submit("add.py", "empty.py", "--problem", "problem.py", "--dry-run", "--json", "--keep-going").stdout
+        )
+        self.assertEqual((told["exit_code"], told["left_out"], told["errors"]), (2, 1, ["empty.py is empty"]))
 
     def test_full_disk_behind_standard_output(self) -> None:
         with open("/dev/full", "w") as full:

@@ -126,6 +126,7 @@ class Sweep(kq.EndToEndTest):
         self.assert_end(kq.kq("up", "-d", "--state", self.state, "--devices", "cpu", "--broker-url", url), 0)
         try:
             self.check_exit_codes(good, mixed, "--broker", url)
+            self.check_a_spool("--broker", url)
             asleep = kq.write_sweep(self.folder / "asleep", {"relu/c": ASLEEP})
             done = kq.kq("sweep", asleep, "--run", "r2", "--device", "cpu", "--broker", url, "--timeout", "5")
             self.assert_end(done, 4)
@@ -153,6 +154,22 @@ class Sweep(kq.EndToEndTest):
         done = sweep(mixed, "--expect", wrong)
         self.assert_end(done, 1)
         self.assertIn("relu/b cpu: expected passed, got wrong_answer (value)", done.stdout)
+
+    def check_a_spool(self, *where: str) -> None:
+        """Submits two runs to a spool, whose jobs are sent later by a call that waits for them."""
+        spool = ("--spool", self.folder / "spool", "--wait", "--json")
+        for name, run in (("good", "s1"), ("mixed", "s2")):
+            nowhere = ("--broker", f"ipc://{self.folder}/nobody")
+            done = kq.kq("submit", self.folder / name, "--run", run, "--device", "cpu", *nowhere, *spool)
+            self.assert_end(done, 3)
+        done = kq.kq("submit", *where, *spool)
+        self.assert_end(done, 1)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["run"], answer["exit_code"]), ("s1", 1))
+        self.assertEqual(
+            [(job.get("run"), job["label"], job["verdict"]) for job in answer["jobs"]],
+            [(None, "relu/a", "passed"), ("s2", "relu/a", "passed"), ("s2", "relu/b", "wrong_answer")],
+        )
 
     def start_long_sweep(self, name: str, sources: dict[str, str], until: str) -> subprocess.Popen[str]:
         jobs = kq.write_sweep(self.folder / name, sources)

@@ -158,10 +158,11 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
 // Prints what would be evaluated, as kq-submit --dry-run does.
 void show_dry_run(const kq::producer::Prepared& prepared, bool is_json) {
   const auto print = [](const std::string& text) { std::cout << text; };
-  kq::producer::JobList list(prepared.run, print);
+  kq::producer::JobList list(print);
+  list.name_run(prepared.run);
   for (const kq::producer::PackedJob& job : prepared.jobs)
-    is_json ? list.add(kq::producer::dry_run_json(job)) : print(kq::producer::dry_run_line(job));
-  if (is_json) list.end();
+    is_json ? list.add(prepared.run, kq::producer::dry_run_json(job)) : print(kq::producer::dry_run_line(job));
+  if (is_json) list.end({});
   std::cout << std::flush;
 }
 
