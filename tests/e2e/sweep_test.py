@@ -146,6 +146,15 @@ class Sweep(kq.EndToEndTest):
         self.assertEqual((answer["accepted_n"], answer["reused_n"], answer["exit_code"]), (1, 1, 1))
         self.assert_end(sweep(mixed, "--exit-zero"), 0)
 
+        (self.folder / "empty.py").write_text("")
+        done = sweep(good, self.folder / "empty.py", "--keep-going", "--json")
+        self.assert_end(done, 2)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["exit_code"], answer["left_out"], len(answer["errors"])), (2, 1, 1))
+        done = sweep(self.folder / "empty.py", "--json")
+        self.assert_end(done, 2)
+        self.assertEqual(json.loads(done.stdout)["exit_code"], 2)
+
         right = self.folder / "right.csv"
         right.write_text("job,device,verdict,reason\nrelu/a,cpu,passed,\nrelu/b,cpu,wrong_answer,value\n")
         self.assert_end(sweep(mixed, "--expect", right), 0)

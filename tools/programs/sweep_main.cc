@@ -42,6 +42,7 @@ using kq::Expected;
 using kq::tools::report_error;
 
 const std::string kProgram = "kq-sweep";
+const std::string kWrongCommandLine = "the command line is wrong; standard error says what is";
 
 struct Options {
   std::vector<std::string> paths;
@@ -156,23 +157,38 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
 }
 
 // Prints what would be evaluated, as kq-submit --dry-run does.
-void show_dry_run(const kq::producer::Prepared& prepared, bool is_json) {
+ExitCode show_dry_run(const kq::producer::Prepared& prepared, bool is_json) {
   const auto print = [](const std::string& text) { std::cout << text; };
   kq::producer::JobList list(print);
   list.name_run(prepared.run);
   for (const kq::producer::PackedJob& job : prepared.jobs)
     is_json ? list.add(prepared.run, kq::producer::dry_run_json(job)) : print(kq::producer::dry_run_line(job));
-  if (is_json) list.end({});
+  const ExitCode code = prepared.mistakes.empty() ? ExitCode::ok : ExitCode::bad_input;
+  if (is_json) list.end(kq::producer::end_members(prepared.left_out_count, prepared.mistakes, static_cast<int>(code)));
   std::cout << std::flush;
+  return code;
+}
+
+// Prints the object of --json for a sweep that ends without a report. Returns the exit code.
+int end_without_report(const Options& options, const std::string& run, const kq::tools::SweepFaults& faults, int code) {
+  if (options.json) std::cout << kq::tools::sweep_json(run, faults, code) << std::flush;
+  return code;
+}
+
+int failed(const Options& options, const std::string& run, kq::tools::SweepFaults faults, const kq::Error& error) {
+  faults.errors.push_back(error.message);
+  return end_without_report(options, run, faults, report_error(kProgram, error));
 }
 
 // One sweep: evaluates the jobs, gathers the rows, prints the report.
 class Sweep {
  public:
   // `words` are the arguments of the command line, for the command that goes on with this sweep.
-  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations, std::vector<std::string> words)
+  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations, std::vector<std::string> words,
+        kq::tools::SweepFaults faults)
       : options_(options),
         words_(std::move(words)),
+        faults_(std::move(faults)),
         expectations_(std::move(expectations)),
         evaluation_({.program = kProgram,
                      .broker = options.broker,
@@ -192,12 +208,12 @@ class Sweep {
     if (evaluation_.signal()) {
       std::cerr << kProgram << ": stopped by a signal; finished jobs are kept; "
                 << evaluation_.next_commands(run_, words_) << '\n';
-      return kq::tools::exit_code_of_signal(*evaluation_.signal());
+      return end_without_report(options_, run_, faults_, kq::tools::exit_code_of_signal(*evaluation_.signal()));
     }
-    if (!outcome) return report_error(kProgram, outcome.error());
+    if (!outcome) return failed(options_, run_, faults_, outcome.error());
     const int code = static_cast<int>(exit_code(*outcome));
     if (report_)
-      std::cout << (options_.json ? report_->json(code) : report_->text(kq::sys::takes_colour(STDOUT_FILENO)))
+      std::cout << (options_.json ? report_->json(faults_, code) : report_->text(kq::sys::takes_colour(STDOUT_FILENO)))
                 << std::flush;
     if (report_ && !options_.json && !options_.quiet && report_->not_passed_count() > 0)
       std::cerr << kProgram << ": kq results " << kq::producer::shell_quoted(prepared.run) << " --failed"
@@ -245,13 +261,17 @@ class Sweep {
                 << '\n';
       return ExitCode::gave_up;
     }
-    const ExitCode code =
+    ExitCode code =
         expectations_ ? (report_->agrees() ? ExitCode::ok : ExitCode::job_failed) : kq::producer::exit_code_of(outcome);
-    return code == ExitCode::job_failed && options_.exit_zero ? ExitCode::ok : code;
+    if (code == ExitCode::job_failed && options_.exit_zero) code = ExitCode::ok;
+    // As in kq-submit, mistakes outweigh verdicts in the exit code, but not a failure of the sweep itself.
+    const bool is_about_verdicts = code == ExitCode::ok || code == ExitCode::job_failed;
+    return !faults_.errors.empty() && is_about_verdicts ? ExitCode::bad_input : code;
   }
 
   const Options& options_;
   const std::vector<std::string> words_;
+  const kq::tools::SweepFaults faults_;
   std::string run_;
   std::optional<kq::tools::Expectations> expectations_;
   kq::tools::Evaluation evaluation_;
@@ -260,18 +280,23 @@ class Sweep {
 
 int run(int argc, char** argv) {
   Options options;
-  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (const auto code = parse(argc, argv, options)) {
+    options.json = *code != ExitCode::ok && std::ranges::find(words, "--json") != words.end();
+    return end_without_report(options, "", {.errors = {kWrongCommandLine}}, static_cast<int>(*code));
+  }
 
   // Mistakes in the command line and in the files are reported before a process is started.
   std::optional<kq::tools::Expectations> expectations;
   if (!options.expect.empty()) {
     Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
-    if (!read) return report_error(kProgram, read.error());
+    if (!read) return failed(options, "", {}, read.error());
     expectations = std::move(*read);
   }
   const auto request = request_of(options);
-  if (!request) return report_error(kProgram, request.error());
+  if (!request) return failed(options, "", {}, request.error());
   const kq::producer::Prepared prepared = kq::producer::prepare(*request);
+  const kq::tools::SweepFaults faults{.left_out_count = prepared.left_out_count, .errors = prepared.mistakes};
   const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();
@@ -279,26 +304,20 @@ int run(int argc, char** argv) {
               << (is_last ? "; nothing was evaluated, use --keep-going to evaluate the rest\n" : "\n");
   }
   if (!prepared.mistakes.empty() && !(has_valid_jobs && options.keep_going))
-    return static_cast<int>(ExitCode::bad_input);
+    return end_without_report(options, prepared.run, faults, static_cast<int>(ExitCode::bad_input));
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty())
-    return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
-  if (options.dry_run) {
-    show_dry_run(prepared, options.json);
-    return static_cast<int>(prepared.mistakes.empty() ? ExitCode::ok : ExitCode::bad_input);
-  }
+    return failed(options, prepared.run, faults,
+                  {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
+  if (options.dry_run) return static_cast<int>(show_dry_run(prepared, options.json));
   if (!options.csv.empty()) {
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
-      return report_error(kProgram, place.error());
+      return failed(options, prepared.run, faults, place.error());
   }
-  std::vector<std::string> words(argv + 1, argv + argc);
-  const int code = Sweep(options, std::move(expectations), std::move(words)).run(prepared);
+  const int code = Sweep(options, std::move(expectations), words, faults).run(prepared);
   if (prepared.left_out_count > 0)
     std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_count, "evaluated") << '\n';
-  // As in kq-submit, mistakes outweigh verdicts in the exit code, but not a failure of the sweep itself.
-  const bool is_about_verdicts =
-      code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);
-  return !prepared.mistakes.empty() && is_about_verdicts ? static_cast<int>(ExitCode::bad_input) : code;
+  return code;
 }
 
 }  // namespace

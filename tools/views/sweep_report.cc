@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "producer/submit/output.h"
 #include "tools/cli/text.h"
 #include "tools/views/board_formats.h"
 
 namespace kq::tools {
 namespace {
+
+const std::string kSchema = "kq.sweep/1";
 
 producer::Json number(std::size_t value) {
   return {static_cast<std::int64_t>(value)};
@@ -77,10 +80,10 @@ std::string SweepReport::text(bool colours) const {
   return text;
 }
 
-std::string SweepReport::json(int exit_code) const {
+std::string SweepReport::json(const SweepFaults& faults, int exit_code) const {
   producer::JsonObject verdicts;
   for (const auto& [ending, count] : count_by_outcome_) verdicts.emplace_back(ending, number(count));
-  producer::JsonObject object{{"schema", {"kq.sweep/1"}},
+  producer::JsonObject object{{"schema", {kSchema}},
                               {"run", {run_}},
                               {"jobs_n", number(labels_.size())},
                               {"accepted_n", number(accepted_count_)},
@@ -92,7 +95,16 @@ std::string SweepReport::json(int exit_code) const {
     for (const std::string& sentence : disagreements_) sentences.push_back({sentence});
     object.emplace_back("disagreements", producer::Json{std::move(sentences)});
   }
-  object.emplace_back("exit_code", producer::Json{std::int64_t{exit_code}});
+  for (auto& member : producer::end_members(faults.left_out_count, faults.errors, exit_code))
+    object.push_back(std::move(member));
+  return producer::to_text({std::move(object)}) + '\n';
+}
+
+std::string sweep_json(const std::string& run, const SweepFaults& faults, int exit_code) {
+  producer::JsonObject object{{"schema", {kSchema}},
+                              {"run", run.empty() ? producer::Json{nullptr} : producer::Json{run}}};
+  for (auto& member : producer::end_members(faults.left_out_count, faults.errors, exit_code))
+    object.push_back(std::move(member));
   return producer::to_text({std::move(object)}) + '\n';
 }
 

@@ -15,6 +15,12 @@ namespace kq::tools {
 
 inline constexpr std::size_t kExplainedMax = 20;  // at most so many jobs that did not pass are listed
 
+// What was wrong with a sweep besides the verdicts of its jobs.
+struct SweepFaults {
+  std::size_t left_out_count = 0;     // kernels that are no jobs because of a mistake
+  std::vector<std::string> errors{};  // mistakes in the input, and why the sweep ended early
+};
+
 class SweepReport {
  public:
   // `expectations` may be null; otherwise it must outlive the report.
@@ -31,8 +37,8 @@ class SweepReport {
   // Returns the report for people: counts of verdicts, jobs that did not pass and why, the leaderboard, and the jobs
   // that did not end as expected.
   std::string text(bool colours = false) const;
-  // Returns the report for programs: one JSON object.
-  std::string json(int exit_code) const;
+  // Returns the report for programs: one JSON object. `exit_code` is that of the process.
+  std::string json(const SweepFaults& faults, int exit_code) const;
 
  private:
   std::string explained() const;
@@ -50,6 +56,9 @@ class SweepReport {
   Leaderboard board_;
   std::vector<std::string> disagreements_;
 };
+
+// Returns the object of a sweep that has ended without a report.
+std::string sweep_json(const std::string& run, const SweepFaults& faults, int exit_code);
 
 // Returns "accepted 3, reused 11", or "reused all 14 jobs, ..." when no job has to run.
 std::string submitted_text(const producer::SubmitSummary& submitted);

@@ -56,9 +56,9 @@ TEST(sweep_report, disagreements_are_listed) {
   EXPECT_FALSE(report.agrees());
   EXPECT_THAT(report.text(),
               HasSubstr("1 job not as expected:\n  relu/bad cpu: expected rejected (stream), got passed\n"));
-  EXPECT_THAT(
-      report.json(1),
-      HasSubstr(R"("disagreements": ["relu/bad cpu: expected rejected (stream), got passed"], "exit_code": 1)"));
+  EXPECT_THAT(report.json({}, 1),
+              HasSubstr(R"("disagreements": ["relu/bad cpu: expected rejected (stream), got passed"], "left_out": 0, )"
+                        R"("errors": [], "exit_code": 1)"));
 }
 
 TEST(sweep_report, agreement_is_reported) {
@@ -77,7 +77,7 @@ TEST(sweep_report, a_long_list_of_failures_is_cut) {
   for (const std::string& label : labels) report.add(ended_row(label, VerdictName::crashed));
   report.finish();
   EXPECT_THAT(report.text(), HasSubstr("and 10 more"));
-  EXPECT_THAT(report.json(1), HasSubstr(R"("verdicts": {"crashed": 30})"));
+  EXPECT_THAT(report.json({}, 1), HasSubstr(R"("verdicts": {"crashed": 30})"));
 }
 
 TEST(sweep_report, submitted_jobs_are_counted) {
@@ -86,6 +86,17 @@ TEST(sweep_report, submitted_jobs_are_counted) {
             "reused all 2 jobs, whose results are known");
   EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused)), "reused all 2 jobs, which are not all finished");
   EXPECT_EQ(submitted_text(submitted({"a"}, Acceptance::refused)), "accepted 0, reused 0, refused 1");
+}
+
+TEST(sweep_report, json_tells_the_kernels_that_were_left_out) {
+  SweepReport report(submitted({"relu/fast"}), nullptr);
+  report.add(passed_row("relu/fast", 10'000, 20'000));
+  report.finish();
+  const SweepFaults faults{.left_out_count = 1, .errors = {"empty.py is empty"}};
+  EXPECT_THAT(report.json(faults, 2), HasSubstr(R"("left_out": 1, "errors": ["empty.py is empty"], "exit_code": 2})"));
+  EXPECT_EQ(sweep_json("r1", faults, 2),
+            R"({"schema": "kq.sweep/1", "run": "r1", "left_out": 1, "errors": ["empty.py is empty"], "exit_code": 2})"
+            "\n");
 }
 
 }  // namespace
