@@ -24,7 +24,7 @@ from kq.aio import AsyncBatch, AsyncClient
 from kq.calls.batch import PendingJob
 from kq.calls.progress import Tally
 from kq.client import Batch, Client, reward
-from kq.completion import first_code_block
+from kq.completion import first_code_block, last_code_block
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError, NotFound
 from kq.evaluation import Evaluation, Reward
 from kq.evaluator import KernelGuide, LocalKernelEvaluatorWrapper
@@ -134,6 +134,7 @@ __all__ = [
     "VerdictName",
     "WorkerStatus",
     "first_code_block",
+    "last_code_block",
     "reward",
     "score",
 ]

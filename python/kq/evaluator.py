@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from kq.aio import AsyncClient
-from kq.completion import first_code_block
+from kq.completion import first_code_block, without_thoughts
 from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput, BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
@@ -238,7 +238,8 @@ def feedback_of(result: KernelExecResult) -> str:
 
 
 def code_of(response: str) -> str:
-    """Returns the kernel in a response: its first fenced block if no code comes before it, else the whole response."""
+    """Returns the kernel in a response: that of first_code_block() if no code comes before a fence, else the whole."""
+    response = without_thoughts(response)
     fence, code = response.find("```"), CODE_BEGINS.search(response)
     return first_code_block(response) if fence >= 0 and (code is None or fence < code.start()) else response
 

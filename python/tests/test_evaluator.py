@@ -121,6 +121,7 @@ def test_every_verdict_is_a_result_or_an_infra_error(name: kq.VerdictName) -> No
         (RIGHT, RIGHT),
         (f"Sure:\n```python\n{RIGHT}```", RIGHT),
         ('import x\n"""\n```\nno\n```\n"""\n', 'import x\n"""\n```\nno\n```\n"""\n'),
+        (f"<think>\nfrom scratch\n</think>\n```bash\nls\n```\n```python\n{RIGHT}```", RIGHT),
         ("no code at all", "no code at all"),
     ],
 )

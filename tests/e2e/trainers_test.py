@@ -23,9 +23,10 @@ sys.path.insert(0, str(tools.ROOT / "python"))
 sys.modules["kq_tools"] = sys.modules.pop("kq")
 has_client = importlib.util.find_spec("zmq") and importlib.util.find_spec("msgpack")
 if has_client:
+    import kq.completion
     import kq.trainers.trl
     import kq.trainers.verl
-    from kq.errors import InfraError
+    from kq.errors import BadInput, InfraError
 
 
 def has(package: str) -> bool:
@@ -72,6 +73,21 @@ class WithWorker(tools.SubmitTest):
         self.assertEqual(rewards[1:], [0.0, 0.0])
         self.assertEqual(logged["kq_verdict"][:2], ["passed", "wrong_answer"])
         self.assertEqual(logged["kq_infra_errors"], 0)
+
+    def test_a_kernel_is_found_among_other_blocks(self) -> None:
+        kernel = f"```python\n{tools.RIGHT}```\n"
+        draft = f"```python\n{tools.WRONG}```\n"
+        completions = [f"```bash\npip install triton\n```\n{kernel}", f"<think>\n{draft}</think>\n{kernel}"]
+        reward = kq.trainers.trl.reward_function(**self.scoring())
+        self.assertNotIn(0.0, reward(completions=completions, problem=[tools.RELU] * 2))
+        for extract in ("last", "kq.completion:last_code_block", kq.completion.last_code_block):
+            with self.subTest(extract=extract):
+                (score,) = kq.trainers.verl.compute_scores(
+                    ["k"], [draft + kernel], [tools.RELU], **self.scoring(extract=extract)
+                )
+                self.assertEqual(score["kq_verdict"], "passed")
+        with self.assertRaisesRegex(BadInput, "extract must be"):
+            kq.trainers.trl.reward_function(extract="frist")
 
     def test_verl_gets_a_score_for_each_sample_and_for_a_batch(self) -> None:
         model = StubModel(*MODEL)

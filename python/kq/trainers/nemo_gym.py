@@ -29,6 +29,7 @@ class KernelServerConfig(BaseResourcesServerConfig):
     run: str = "nemo-gym"
     timeout: float = 600.0  # seconds
     device: str = "any"
+    extract: str = "first"  # how the kernel is taken out of a completion; see kq.trainers.scoring.extractor()
     on_infra_error: Literal["mask", "fail"] = "mask"
 
 
@@ -57,7 +58,9 @@ class KernelResourcesServer(SimpleResourcesServer):
 
     def model_post_init(self, context: Any) -> None:
         config = self.config
-        self._scorer = Scorer(run=config.run, timeout=config.timeout, url=config.broker, device=config.device)
+        self._scorer = Scorer(
+            run=config.run, timeout=config.timeout, url=config.broker, device=config.device, extract=config.extract
+        )
 
     async def verify(self, body: KernelVerifyRequest) -> KernelVerifyResponse:
         evaluation = await self._scorer.score_one(body.response.output_text or "", body.problem)

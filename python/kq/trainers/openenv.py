@@ -25,7 +25,7 @@ from kq.trainers.scoring import Scorer, feedback, problem_of
 
 
 class KernelAction(Action):
-    """A kernel: its source, or a completion whose first fenced block is the source."""
+    """A kernel: its source, or a completion with the source in a fenced block."""
 
     source: str
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from kq.aio import AsyncClient
 from kq.client import Client
-from kq.completion import first_code_block
+from kq.completion import first_code_block, last_code_block
 from kq.connection.submitter import DefaultRun
-from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation
+from kq.errors import BadInput
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, Source
 from kq.records.hash import Hash
 from kq.records.submission import Problem
+
+Extract = Callable[[Any], Source]  # takes a completion and returns the kernel in it
 
 NAME_DIGITS = 12  # of the hash that names a problem which is given as a text
 
@@ -25,6 +29,27 @@ def problem_of(given: Problem | str | Path) -> Problem:
     if isinstance(given, str) and "\n" in given:
         return Problem.of(given, f"problem-{str(Hash.of(given.encode(errors='surrogatepass')))[:NAME_DIGITS]}")
     return Problem.given(given)
+
+
+def extractor(given: Extract | str) -> Extract:
+    """Returns the function that takes the kernel out of a completion.
+
+    It is given itself, or as a text, as frameworks with settings in files need it: "first" for first_code_block(),
+    "last" for last_code_block(), or "package.module:function".
+    """
+    if callable(given):
+        return given
+    if given in ("first", "last"):
+        return first_code_block if given == "first" else last_code_block
+    module, _, name = given.partition(":") if isinstance(given, str) else ("", "", "")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        wanted = "extract must be a function, 'first', 'last' or 'package.module:function'"
+        raise BadInput(f"{wanted}, got {given!r}: {error}") from error
+    if not callable(found):
+        raise BadInput(f"extract: {given} is no function")
+    return found  # type: ignore[no-any-return]
 
 
 class Scorer:
@@ -37,13 +62,16 @@ class Scorer:
         timeout: float = EVALUATE_TIMEOUT_S,
         url: str | None = None,
         key: str | Path | None = None,
+        extract: Extract | str = "first",
         **fields: Any,
     ) -> None:
         """`url` and `key` are those of Client; `fields` are those of Submission, such as device or gpu_model.
 
+        `extract` takes the kernel out of a completion; see extractor().
         `timeout` is how many seconds one evaluation, or one batch of them, may take; then it has an infra_error.
         """
         self._run, self._timeout, self._url, self._key, self._fields = run, timeout, url, key, fields
+        self._extract = extractor(extract)
         self._client: Client | None = None
         self._pid = 0
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
@@ -51,13 +79,13 @@ class Scorer:
     def score(self, completions: Sequence[Any], problems: Sequence[Problem | str | Path]) -> list[Evaluation]:
         """Evaluates a batch and returns one Evaluation for each completion, in order.
 
-        A completion is a text or a chat; its first fenced block is the kernel.
+        A completion is a text or a chat, as first_code_block() takes it.
         """
         if self._client is None or self._pid != os.getpid():  # a client does not survive a fork
             self._client, self._pid = Client(self._url, self._key), os.getpid()
         return list(
             self._client.evaluate_many(
-                [first_code_block(one) for one in completions],
+                [self._extract(one) for one in completions],
                 problem=[problem_of(one) for one in problems],
                 timeout=self._timeout,
                 run=self._run,
@@ -74,7 +102,7 @@ class Scorer:
         if client is None:
             client = self._clients[loop] = AsyncClient(self._url, self._key)
         return await client.evaluate(
-            first_code_block(completion),
+            self._extract(completion),
             problem=problem_of(problem),
             timeout=self._timeout if timeout is None else min(timeout, self._timeout),
             run=self._run,

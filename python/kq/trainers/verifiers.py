@@ -31,6 +31,7 @@ class KernelConfig(vf.TasksetConfig):
     timeout: float = 600.0  # seconds
     url: str | None = None
     device: str = "any"
+    extract: str = "first"  # how the kernel is taken out of a completion; see kq.trainers.scoring.extractor()
 
 
 class KernelData(vf.TaskData):
@@ -60,7 +61,9 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelConfig]):
 
     def load(self) -> Iterator[KernelTask]:
         config = self.config
-        scorer = Scorer(run=config.run, timeout=config.timeout, url=config.url, device=config.device)
+        scorer = Scorer(
+            run=config.run, timeout=config.timeout, url=config.url, device=config.device, extract=config.extract
+        )
         files = sorted(config.problems.glob("*.py")) if config.problems.is_dir() else [config.problems]
         if not files:
             raise BadInput(f"{config.problems}: holds no problem; files that end in .py are needed")
