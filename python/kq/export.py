@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kq.client import Client
-from kq.errors import BadInput, exit_code_of
+from kq.errors import BadInput, NotFound, exit_code_of
 from kq.huggingface import to_huggingface
 from kq.parquet import Sink, batched, need_pyarrow, python_types, table_of_lines, to_parquet
 from kq.tables.columns import SCHEMA, Row
@@ -103,9 +103,14 @@ def rows_of_lines(
             raise BadInput(f"{where}: {error}") from None
 
 
-def rows_of_run(client: Client, run: str) -> Iterator[Row]:
-    """Yields the rows of a run of a broker."""
-    return (Row.of(row) for row in client.each_row(run))
+def rows_of_runs(client: Client, runs: Iterable[str]) -> Iterator[Row]:
+    """Yields the rows of runs of a broker, one run after the other; raises NotFound at a run without rows."""
+    for run in runs:
+        row = None
+        for row in client.each_row(run):
+            yield Row.of(row)
+        if row is None:
+            raise NotFound(f"there is no run '{run}'")
 
 
 def write_lines(form: str, lines: IO[bytes], name: str, out: str) -> int:
@@ -133,9 +138,9 @@ def _value(kind: type, value: Any) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    """Exports a run as the arguments say; returns 0, or 5 if there are no rows."""
+    """Exports runs as the arguments say and returns 0; raises NotFound if there are no rows."""
     parser = argparse.ArgumentParser(prog="python -m kq export", description="Writes a run for other tools to read.")
-    parser.add_argument("--run", help="export this run of the broker")
+    parser.add_argument("--run", action="append", help="export this run of the broker; may be repeated")
     parser.add_argument(
         "--input", help="export this file of kq-dump --format jsonl instead; - is standard input (default: -)"
     )
@@ -154,22 +159,18 @@ def main(arguments: list[str]) -> int:
     write = FORMATS[given.format]
     if given.run is not None:
         with Client(given.broker, given.key) as client:
-            row_count = write(rows_of_run(client, given.run), given.out)
-        nothing = f"there is no run '{given.run}'"
+            row_count = write(rows_of_runs(client, dict.fromkeys(given.run)), given.out)
+    elif given.input in (None, "-"):
+        row_count = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
     else:
-        nothing = f"{given.input or 'standard input'} holds no row"
-        if given.input in (None, "-"):
-            row_count = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
-        else:
-            try:
-                lines = Path(given.input).open("rb")
-            except OSError as error:
-                raise BadInput(f"{given.input}: {error.strerror}") from None
-            with lines:
-                row_count = write_lines(given.format, lines, given.input, given.out)
+        try:
+            lines = Path(given.input).open("rb")
+        except OSError as error:
+            raise BadInput(f"{given.input}: {error.strerror}") from None
+        with lines:
+            row_count = write_lines(given.format, lines, given.input, given.out)
     if row_count == 0:
-        print(f"kq export: {nothing}", file=sys.stderr)
-        return 5
+        raise NotFound(f"{given.input or 'standard input'} holds no row")
     print(f"kq export: {row_count} row{'' if row_count == 1 else 's'} in {given.out}", file=sys.stderr)
     return 0
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kq import export, huggingface, parquet
-from kq.errors import BadInput
+from kq.errors import BadInput, NotFound
+from kq.records.jobs import RunRow
 from kq.tables.columns import Row
 from kq.tables.partial_output import partial_file, partial_folder
 
@@ -179,6 +180,17 @@ def test_errors_have_the_exit_codes_of_kq(
     assert said[1].endswith("empty holds no row") and "cannot be written" in said[2]
     assert said[3] == f"kq export: {tmp_path} is a folder; the name of a file is needed"
     assert said[4] == "kq export: Parquet needs pyarrow, which is not installed: pip install pyarrow"
+
+
+def test_rows_of_several_runs_follow_each_other() -> None:
+    class Runs:
+        def each_row(self, run: str) -> Iterator[RunRow]:
+            return iter([RunRow(run=run)] * {"a": 2, "b": 1}.get(run, 0))
+
+    client: Any = Runs()
+    assert [row.run for row in export.rows_of_runs(client, ["b", "a"])] == ["b", "a", "a"]
+    with pytest.raises(NotFound, match="there is no run 'c'"):
+        list(export.rows_of_runs(client, ["a", "c"]))
 
 
 def test_standard_output_is_refused_as_output(
