@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import subprocess
 import types
@@ -39,7 +40,9 @@ SUSPECT = kq.Verdict(
 )
 WRONG = kq.Verdict(
     kq.VerdictName.WRONG_ANSWER,
-    kq.Evidence(kq.Stage.JUDGE, "value", "differs", mismatch=kq.Mismatch(1, 0, 77, 1.5, -2.5, 4.0, 0.125, 3, 1000)),
+    kq.Evidence(
+        kq.Stage.JUDGE, "value", "differs", mismatch=kq.Mismatch(1, 0, 77, 1.5, math.nan, math.inf, 0.125, 3, 1000)
+    ),
 )
 VERDICTS = {"passed": passed(), "suspect": SUSPECT, "wrong": WRONG, "rejected": ended(kq.VerdictName.REJECTED, "no")}
 
@@ -96,6 +99,15 @@ def test_rows_are_those_of_kq_dump_and_of_its_export(broker: RealBroker, worker:
     assert pq.read_table(folder / "asked.parquet").equals(pq.read_table(folder / "read.parquet"))
     assert pq.read_table(folder / "asked.parquet").to_pylist() == [vars(row) for row in rows.flat()]
     assert export.run([*asked[:1], "nobody", *asked[2:]]) == 5
+    assert export.run(["--run", "nobody", *asked]) == 5
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_none(value: float) -> None:
+    mismatch = kq.Mismatch(total=3, got=value, worst_got=1.5, max_abs_err=value)
+    verdict = kq.Verdict(kq.VerdictName.WRONG_ANSWER, evidence=kq.Evidence(mismatch=mismatch))
+    row = Row.of(kq.RunRow(result=kq.Result(verdict=verdict)))
+    assert (row.mismatch_got, row.worst_got, row.max_abs_err) == (None, 1.5, None)
 
 
 def test_a_row_prints_as_one_line_and_rows_as_a_table() -> None:

@@ -224,8 +224,12 @@ class Row:
         columns = _of_job(row)
         if row.result is not None:
             columns |= _of_result(row.result, row.entry.submission.backend)
-        # An empty text in a record means that the value is unknown.
-        return cls(**{name: value for name, value in columns.items() if value != ""})
+        return cls(**{name: value for name, value in columns.items() if _is_known(value)})
+
+
+def _is_known(value: Any) -> bool:
+    """Returns whether a value of a record is one: an empty text, NaN and an infinity are not, as in kq-dump."""
+    return math.isfinite(value) if isinstance(value, float) else value != ""
 
 
 def time_of(unix_ms: int) -> datetime | None:
