@@ -1,5 +1,6 @@
 #include "tools/table/cell.h"
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -27,6 +28,16 @@ struct ToJson {
 
 producer::Json to_json(const Cell& cell) {
   return std::visit(ToJson{}, cell);
+}
+
+std::optional<double> number_in(std::string_view text) {
+  // std::from_chars() takes no plus sign.
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value))
+    return std::nullopt;
+  return value;
 }
 
 Cell utc_time(std::int64_t unix_ms) {

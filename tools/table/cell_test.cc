@@ -34,6 +34,15 @@ TEST(cell, other_values_are_unchanged) {
   EXPECT_EQ(json(std::string("a\"\xff")), "\"a\\\"\xEF\xBF\xBD\"");
 }
 
+TEST(cell, a_number_is_the_whole_text) {
+  EXPECT_EQ(number_in("-1.5"), -1.5);
+  EXPECT_EQ(number_in("+2"), 2);
+  EXPECT_EQ(number_in("1e-3"), 1e-3);
+  EXPECT_EQ(number_in("-inf"), -std::numeric_limits<double>::infinity());
+  for (const char* text : {"", "-", "+", "+-1", "++1", " 1", "1 ", "1,5", "0x1", "nan", "1e999", "v1"})
+    EXPECT_FALSE(number_in(text)) << text;
+}
+
 TEST(cell, times_are_rfc_3339_in_utc) {
   EXPECT_EQ(utc_time(1'700'000'000'007), Cell(std::string("2023-11-14T22:13:20.007000Z")));
   EXPECT_EQ(utc_time(951'868'799'999), Cell(std::string("2000-02-29T23:59:59.999000Z")));

@@ -1,9 +1,7 @@
 #include "tools/table/selection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <compare>
 
 #include "producer/client/when.h"
 #include "sys/nearest.h"
@@ -13,19 +11,7 @@
 namespace kq::tools {
 namespace {
 
-std::optional<double> parsed_number(std::string_view text) {
-  double value = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value))
-    return std::nullopt;
-  return value;
-}
-
-std::optional<double> number_in(const Cell& cell) {
-  if (const auto* integer = std::get_if<std::uint64_t>(&cell)) return static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&cell)) return *real;
-  return std::nullopt;
-}
+constexpr double kExactMax = 1ull << 53;  // a double holds all integers up to this one exactly
 
 std::string text_in(const Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
@@ -158,7 +144,7 @@ Expected<void> Selection::add_condition(const std::string& text) {
     if (!column) return bad_input("--where: " + column.error().message);
     const std::string_view value = trimmed(std::string_view(text).substr(name_bytes + sign.size()));
     Condition condition{.column = *column, .test = test, .text = std::string(value), .number = {}};
-    condition.number = parsed_number(condition.text);
+    condition.number = number_in(condition.text);
     const ColumnType type = column->type();
     const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains &&
                               !condition.text.empty();
@@ -179,12 +165,25 @@ Expected<void> Selection::add_condition(const std::string& text) {
                    printable(text) + "'");
 }
 
+// Compares numbers as numbers, and other values as texts. The value of a tag is a number where its text is one.
+std::partial_ordering Selection::Condition::order_of(const Cell& cell) const {
+  const auto* integer = std::get_if<std::uint64_t>(&cell);
+  const auto* real = std::get_if<double>(&cell);
+  if (number && integer != nullptr) return static_cast<double>(*integer) <=> *number;
+  if (number && real != nullptr) return *real <=> *number;
+  const std::string value = text_in(cell);
+  const auto tagged = number && !column.tag.empty() ? number_in(value) : std::nullopt;
+  if (!tagged) return value <=> text;
+  const auto order = *tagged <=> *number;
+  // Long integers, such as seeds, may differ by less than a double holds.
+  return order == 0 && std::abs(*number) > kExactMax ? std::partial_ordering(value <=> text) : order;
+}
+
 bool Selection::Condition::holds(const Cell& cell) const {
   if (cell.index() == 0)
     return test == Test::unequal ? !text.empty() : test == Test::equal && text.empty();  // no value
   if (test == Test::contains) return text_in(cell).find(text) != std::string::npos;
-  const auto left = number_in(cell);
-  const auto order = left && number ? *left <=> *number : std::partial_ordering(text_in(cell) <=> text);
+  const std::partial_ordering order = order_of(cell);
   switch (test) {
     case Test::equal:
       return order == 0;

@@ -2,6 +2,7 @@
 // then applied to one row after the other.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -66,6 +67,7 @@ class Selection {
     std::optional<double> number;  // value of `text`, if it is a number
 
     bool holds(const Cell& cell) const;
+    std::partial_ordering order_of(const Cell& cell) const;
   };
 
   explicit Selection(const Level& level) : level_(&level) {}

@@ -64,6 +64,18 @@ TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
     EXPECT_FALSE(keeps(broken, row)) << broken;
 }
 
+TEST(selection, tags_are_compared_as_numbers_where_both_sides_are_numbers) {
+  RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  row.entry.submission.tags = {{"n", "9"}, {"logp", "-1.5"}, {"seed", "12345678901234567890"}, {"model", "v9"}};
+  for (const char* held : {"tag.n<10", "tag.n<=9.0", "tag.n>-1", "tag.n>=+9", "tag.n=9.0", "tag.n!=10", "tag.n~9",
+                           "tag.logp>-2", "tag.logp<-1", "tag.logp=-1.50", "tag.model>v10", "tag.model<w", "tag.n<x",
+                           "tag.seed=12345678901234567890", "tag.seed>9"})
+    EXPECT_TRUE(keeps(held, row)) << held;
+  for (const char* broken : {"tag.n>=10", "tag.n!=9.0", "tag.n=90", "tag.logp>0", "tag.model=9", "tag.none<10",
+                             "tag.seed=12345678901234567891"})
+    EXPECT_FALSE(keeps(broken, row)) << broken;
+}
+
 TEST(selection, an_unknown_value_fails_every_comparison) {
   const RunRow row = queued_row("relu/later");
   EXPECT_FALSE(keeps("speedup<10", row));
