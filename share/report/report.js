@@ -238,10 +238,11 @@
     grid.search.focus();
   });
 
-  // A spreadsheet takes a cell that begins like this for a formula.
+  // A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
+  const isFormula = (text) => /^[=+\-@\t\r]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
   function csvCell(one) {
     if (one === null || one === undefined) return "";
-    const cell = typeof one === "string" && /^[=+\-@\t\r]/.test(one) ? "'" + one : String(one);
+    const cell = typeof one === "string" && isFormula(one) ? "'" + one : String(one);
     return /[",\n\r]/.test(cell) ? '"' + cell.replaceAll('"', '""') + '"' : cell;
   }
   function saveCsv() {

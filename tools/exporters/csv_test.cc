@@ -26,7 +26,7 @@ TEST(csv_exporter, a_message_with_quotes_and_line_breaks_is_quoted) {
 
 TEST(csv_exporter, formulas_have_an_apostrophe_and_numbers_do_not) {
   const RunRow row = ended_row("=cmd()", VerdictName::crashed, evidence("", "-1"));
-  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}), "label,message,attempt\n'=cmd(),'-1,1\n");
+  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}), "label,message,attempt\n'=cmd(),-1,1\n");
 }
 
 }  // namespace

@@ -24,11 +24,16 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// Appends a text, in quotes where necessary and with an apostrophe before a formula. A value that starts with a byte
-// order mark is quoted, because a reader would drop the mark at the start of a file.
+bool is_finite_number(std::string_view text) {
+  const auto number = number_in(text);
+  return number && std::isfinite(*number);
+}
+
+// Appends a text, in quotes where necessary and with an apostrophe before a formula, which "-1.5" is not. A value that
+// starts with a byte order mark is quoted, because a reader would drop the mark at the start of a file.
 void append_text(std::string_view given, std::string& line) {
   std::string guarded;
-  if (is_formula(given)) guarded = "'" + std::string(given);
+  if (is_formula(given) && !is_finite_number(given)) guarded = "'" + std::string(given);
   const std::string_view value = guarded.empty() ? given : guarded;
   bool is_ascii = !value.empty();
   bool is_plain = is_ascii;

@@ -14,7 +14,7 @@ namespace kq::tools {
 // Returns one field. No value is an empty field, an empty string is "" in quotes. Numbers have all digits that are
 // needed to read back the same value; infinities and NaN are empty. Invalid UTF-8, NUL and hidden characters
 // (core/base/safe_text.h) become U+FFFD. A text that a spreadsheet would take for a formula has an apostrophe in front,
-// which parse_csv() removes.
+// which parse_csv() removes; a text that is a number, such as "-1.5", has none.
 std::string csv_field(const Cell& cell);
 void append_csv_field(const Cell& cell, std::string& line);
 

@@ -58,12 +58,20 @@ TEST(csv, hidden_characters_are_replaced) {
 
 TEST(csv, formulas_are_harmless_and_read_back) {
   EXPECT_EQ(csv_field(std::string("=cmd()")), "'=cmd()");
-  EXPECT_EQ(csv_field(std::string("-1")), "'-1");
+  EXPECT_EQ(csv_field(std::string("-a")), "'-a");
+  EXPECT_EQ(csv_field(std::string("+-1")), "'+-1");
+  EXPECT_EQ(csv_field(std::string("-inf")), "'-inf");
   EXPECT_EQ(csv_field(-1.0), "-1");
   EXPECT_EQ(csv_field(std::string("@a,b")), "\"'@a,b\"");
   EXPECT_EQ(csv_field(std::string("'=1")), "''=1");
-  for (const char* text : {"=1", "+1", "-1", "@x", "\tx", "\r", "'=1", "''@", "'", "'a", "a=1"})
+  for (const char* text : {"=1", "+1", "-1", "-x", "'-1", "''-1", "@x", "\tx", "\r", "'=1", "''@", "'", "'a", "a=1"})
     EXPECT_EQ(parse_csv(line({std::string(text)}))->front().fields, std::vector<std::string>{text}) << text;
+}
+
+TEST(csv, a_text_that_is_a_number_is_no_formula) {
+  for (const char* text : {"-1", "-1.5", "+2", "-1e-7"}) EXPECT_EQ(csv_field(std::string(text)), text);
+  // Files of earlier versions have an apostrophe before such a number.
+  EXPECT_EQ(parse_csv("'-1.5\n")->front().fields, std::vector<std::string>{"-1.5"});
 }
 
 TEST(csv, lines_are_numbered_over_quoted_breaks) {
