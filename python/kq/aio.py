@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import zmq
 import zmq.asyncio
 
-from kq.calls import batch, operations
+from kq.calls import batch, operations, replaced
 from kq.calls.batch import BatchView, Jobs, Outcomes, PendingJob
 from kq.calls.coalesce import TaskCoalescer
 from kq.calls.operations import Ask, Operation, Sleep, status_text
@@ -263,7 +263,7 @@ class AsyncClient:
 
     async def _submit(self, run: str, submissions: list[Submission], timeout: float | None) -> list[JobAck]:
         clock = asyncio.get_running_loop().time
-        return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
+        return await self._run(replaced.submit(run, submissions, self.submitter, timeout, clock))
 
     async def _run(self, operation: Operation[T]) -> T:
         """Drives an operation to its end and returns its result."""

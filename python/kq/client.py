@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 
-from kq.calls import batch, operations
+from kq.calls import batch, operations, replaced
 from kq.calls.batch import BatchView, Jobs
 from kq.calls.coalesce import ThreadCoalescer
 from kq.calls.operations import Ask, Operation, Sleep
@@ -71,7 +71,7 @@ class Client:
         self._lock_waiters: list[None] = []
         self._submits = ThreadCoalescer(
             lambda run, submissions, timeout: self._run(
-                operations.submit(run, submissions, self.submitter, timeout, time.monotonic)
+                replaced.submit(run, submissions, self.submitter, timeout, time.monotonic)
             )
         )
         self._last_request_id = 0
@@ -84,7 +84,8 @@ class Client:
         A job whose ack is accepted or reused is on the broker's disk. The `reason` of a refused ack says why. After any
         error the same call may be repeated; jobs that the broker already has are not queued twice. Jobs that a busy
         broker does not accept are sent again; after `timeout` seconds submit() raises GaveUp. Jobs that several threads
-        submit at the same time share messages.
+        submit at the same time share messages. Where the run has a row with the label of a submission and another
+        problem, it is replaced, with a warning.
         """
         self._connection.check()  # before any lock is taken: after a fork the thread that held the lock may not exist
         return self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)

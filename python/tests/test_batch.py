@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from examples import passed, submission
 from simulated_network import SimulatedNetwork
 
 import kq
-from kq.calls import batch
+from kq.calls import batch, replaced
 from kq.calls.batch import Jobs
 from kq.calls.operations import FINAL_QUERY_S, SILENCE_S
 from kq.calls.progress import StatusLine, Tally
@@ -68,6 +69,44 @@ def submitted(broker: Broker, *labels: str) -> Jobs:
 
 def outcomes(broker: Broker, jobs: Jobs, **limits: Any) -> list[kq.Evaluation]:
     return list(broker.each(batch.as_completed(jobs, broker.now, **limits)))
+
+
+class OldRows(Broker):
+    """Has rows of other calls in the run, by label, each with the name of its problem."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        super().__init__({})
+        self.problems = problems
+        self.jobs = {label: seq for seq, label in enumerate(problems, 1)}
+
+    def row(self, label: str) -> RunRow:
+        old = submission(label, problem=kq.Problem.of("x", self.problems[label]))
+        return RunRow("r", RunEntry(self.jobs[label], old), JobRecord(self.jobs[label]))
+
+
+def test_a_row_of_another_problem_that_is_replaced_is_told() -> None:
+    broker = OldRows({"a": "relu", "b": "other", "c": "other"})
+    with pytest.warns(
+        UserWarning, match="'b' has a kernel for other, which one for relu replaces, and so for 1 more; job 2"
+    ):
+        assert len(submitted(broker, "a", "b", "c", "d")) == 4
+    with pytest.warns(
+        UserWarning, match="'b' has a kernel for other, which one for relu replaces; job 2 is the former"
+    ):
+        broker.run(replaced.submit("r", [submission("b")], "ann", 9.0, broker.now))
+
+
+def test_other_rows_are_replaced_without_a_warning() -> None:
+    broker = OldRows({"a": "relu", "z": "other"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(submitted(broker, "a", "b")) == 2
+        # Nothing is asked about a label that begins with the name of its problem.
+        before = len(broker.asked)
+        assert len(submitted(broker, "relu/1")) == 1
+        assert [type(one) for one in broker.asked[before:]] == [SubmitBatch]
+        silent = Broker({}, silent_s=0, back_s=5)
+        assert len(submitted(silent, "a")) == 1
 
 
 def test_a_caller_that_stops_early_and_continues_misses_no_outcome() -> None:
@@ -160,7 +199,8 @@ def test_a_generator_is_read_while_its_items_are_sent() -> None:
     def endless() -> Iterator[kq.Submission]:
         nonlocal read_count
         while True:
-            assert read_count <= sum(len(batch.jobs) for batch in broker.asked) + SUBMIT_JOBS_MAX
+            sent = [one for one in broker.asked if isinstance(one, SubmitBatch)]
+            assert read_count <= sum(len(one.jobs) for one in sent) + SUBMIT_JOBS_MAX
             read_count += 1
             yield replace(submission(), label=str(read_count % 1000))
 

@@ -34,6 +34,7 @@ from kq.calls.operations import (
     unknown_job_text,
 )
 from kq.calls.progress import Progress, Tally
+from kq.calls.replaced import warn_of_replaced
 from kq.errors import BadInput, BrokerUnreachable
 from kq.evaluation import Evaluation
 from kq.records.jobs import JobState, RunRow
@@ -177,6 +178,8 @@ def submit_many(
         for submission in chunk:
             if submission.label in jobs.acks:
                 raise BadInput(f"{submission.label}: this label is given twice; labels are unique inside a run")
+        if not jobs.acks:
+            yield from warn_of_replaced(jobs.run, chunk, deadline - now())
         left = None if deadline == math.inf else max(0.0, deadline - now())
         acks = yield from submit(jobs.run, chunk, submitter, left, now)
         jobs.add(chunk, acks, now())
