@@ -67,6 +67,9 @@ class Sweep(kq.EndToEndTest):
         wrong = self.sweep(new, "--problem", problem, "--rtol", "7")
         self.assert_end(wrong, 2)
         self.assertIn("kq-sweep: --rtol must be a number from 0 to 1, got '7'", wrong.stderr)
+        wrong = self.sweep(new, "--problem", problem, "--csv", self.folder / "out.parquet")
+        self.assert_end(wrong, 2)
+        self.assertIn("out.parquet would be a file of Parquet", wrong.stderr)
         out = self.folder / "out.csv"
         options = ("--rtol", "0.5", "--atol", "0.125", "--truth-rms", "3", "--truth-max", "5", "--precision", "fp32")
         self.assert_end(self.sweep(new, "--problem", problem, "--csv", out, *options), 0)
@@ -103,8 +106,11 @@ class Sweep(kq.EndToEndTest):
         # The store is intact after the sweep and has the same results.
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
 
-        again = self.sweep(part, "--csv", out)
+        lines = self.folder / "out.jsonl"
+        again = self.sweep(part, "--csv", lines)
         self.assert_end(again, 1)
+        self.assertEqual([json.loads(line)["label"] for line in lines.open()], [row["label"] for row in rows])
+        self.assertEqual(json.loads(Path(f"{lines}.meta.json").read_text())["format"], "jsonl")
         self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
         self.assertNotIn("worker", again.stderr, "a worker was started although no job needs one")
         self.assertEqual(kq.dump("r", "--store", self.state), rows)

@@ -50,8 +50,10 @@ std::span<const Exporter> exporters();
 // Returns null for an unknown name.
 const Exporter* find_exporter(std::string_view name);
 // Returns the name of the format that a dump to `out` has where no format is named: that of the file's ending, else
-// csv. Fails for the endings of files that kq-dump does not write, such as .parquet.
-Expected<std::string> format_of_file(const std::string& out);
+// csv. Fails for the endings of files that no program here writes, such as .parquet. `way_out` is what the error says
+// of a file of another name, for programs that have such a way.
+Expected<std::string> format_of_file(
+    const std::string& out, std::string_view way_out = ", or give --format csv or jsonl for a file of another name");
 // Returns the Error for an unknown format, which lists the known formats and says how to make Parquet.
 Error unknown_format(const std::string& name);
 

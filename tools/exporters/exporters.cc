@@ -61,19 +61,18 @@ const Exporter* find_exporter(std::string_view name) {
   return nullptr;
 }
 
-Expected<std::string> format_of_file(const std::string& out) {
+Expected<std::string> format_of_file(const std::string& out, std::string_view way_out) {
   const std::string ending = std::filesystem::path(out).extension().string();
   if (ending == ".jsonl" || ending == ".ndjson") return "jsonl";
   if (ending == ".parquet") return bad_input(printable(out) + " would be a file of Parquet; " + std::string(kParquet));
   if (ending == ".json") {
-    return bad_input(printable(out) +
-                     " would be one JSON value, which kq-dump does not write: name JSON Lines FILE.jsonl, or give "
-                     "--format csv or jsonl for a file of another name");
+    return bad_input(printable(out) + " would be one JSON value, but rows are JSON Lines: name FILE.jsonl" +
+                     std::string(way_out));
   }
   for (const std::string_view other : {".gz", ".zst", ".xz", ".bz2", ".zip", ".xlsx", ".xls", ".tsv"}) {
     if (ending == other)
-      return bad_input(printable(out) + " would not be what its ending says: kq-dump writes plain CSV or JSON Lines; " +
-                       "name FILE.csv or FILE.jsonl, or give --format csv or jsonl for a file of another name");
+      return bad_input(printable(out) + " would not be what its ending says: rows are plain CSV or JSON Lines; " +
+                       "name FILE.csv or FILE.jsonl" + std::string(way_out));
   }
   return "csv";
 }

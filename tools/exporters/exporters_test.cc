@@ -110,7 +110,10 @@ TEST(exporters, a_file_without_a_format_has_that_of_its_ending) {
   EXPECT_EQ(format_of_file("mine.parquet").error().message,
             "mine.parquet would be a file of Parquet; Parquet is made from JSON Lines: "
             "kq-dump NAME --format jsonl | python -m kq export -o FILE.parquet");
-  EXPECT_THAT(format_of_file("mine.json").error().message, testing::HasSubstr("name JSON Lines FILE.jsonl"));
+  EXPECT_THAT(format_of_file("mine.json").error().message,
+              testing::HasSubstr("rows are JSON Lines: name FILE.jsonl, or give --format"));
+  EXPECT_EQ(format_of_file("mine.json", "").error().message,
+            "mine.json would be one JSON value, but rows are JSON Lines: name FILE.jsonl");
 }
 
 }  // namespace

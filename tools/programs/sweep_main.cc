@@ -114,7 +114,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.submitter, "KQ_SUBMITTER");
   flags.group("Waiting and output");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
-  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
+  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does: CSV, or JSON Lines for FILE.jsonl",
+               options.csv);
   flags.json("print one JSON object on standard output", options.json);
   flags.flag("-q,--quiet", "print the report and errors only, without progress", options.quiet);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
@@ -180,6 +181,11 @@ int failed(const Options& options, const std::string& run, kq::tools::SweepFault
   return end_without_report(options, run, faults, report_error(kProgram, error));
 }
 
+// Returns the format of the file of --csv, which its ending decides.
+Expected<std::string> format_of_rows(const std::string& file) {
+  return kq::tools::format_of_file(file, "");
+}
+
 // One sweep: evaluates the jobs, gathers the rows, prints the report.
 class Sweep {
  public:
@@ -232,8 +238,10 @@ class Sweep {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
     const auto all = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
     std::unique_ptr<kq::tools::Export> csv;
+    std::string format;
     if (!options_.csv.empty()) {
-      KQ_TRY_VALUE(auto opened, kq::tools::open_csv({.out = options_.csv}, *all));
+      KQ_TRY_VALUE(format, format_of_rows(options_.csv));
+      KQ_TRY_VALUE(auto opened, kq::tools::find_exporter(format)->open({.out = options_.csv}, *all));
       csv = std::move(opened);
     }
     const auto visited = kq::tools::each_row(
@@ -247,7 +255,7 @@ class Sweep {
     return kq::tools::write_dump_metadata({.file = options_.csv,
                                            .run = submitted.run,
                                            .source = evaluation_.place(),
-                                           .format = "csv",
+                                           .format = format,
                                            .selection = {},
                                            .columns = kq::tools::names_of(*all),
                                            .row_count = csv->row_count(),
@@ -311,6 +319,7 @@ int run(int argc, char** argv) {
                   {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
   if (options.dry_run) return static_cast<int>(show_dry_run(prepared, options.json));
   if (!options.csv.empty()) {
+    if (const auto format = format_of_rows(options.csv); !format) return report_error(kProgram, format.error());
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
       return failed(options, prepared.run, faults, place.error());
   }
