@@ -71,8 +71,34 @@ class Offline(kq.EndToEndTest):
         self.assertEqual(done.stdout, f"{page}/index.html\n")
         refused = kq.kq("report", "waiting", "-o", self.folder / "s1.txt", "--store", self.state)
         self.assert_end(refused, 2)
-        self.assertIn("must end in .html, or in / for a folder", refused.stderr)
+        self.assertIn("must end in .html or, for Markdown, .md, or in / for a folder", refused.stderr)
         self.assertFalse((self.folder / "s1.txt").exists())
+
+    def test_a_report_goes_to_standard_output_or_to_markdown(self) -> None:
+        place = ("--store", self.state)
+        done = kq.kq("report", "waiting", "-o", "-", *place)
+        self.assert_end(done, 0)
+        self.assertTrue(done.stdout.startswith("<!"), done.stdout[:80])
+        self.assertTrue(done.stdout.endswith("</html>\n"), done.stdout[-80:])
+        self.assertFalse(Path("-").exists())
+        page = self.folder / "s1.md"
+        self.assert_end(kq.kq("report", "waiting", "-o", page, *place), 0)
+        self.assertEqual(page.read_text(), kq.kq("report", "waiting", "--format", "markdown", *place).stdout)
+        self.assert_end(kq.kq("report", "waiting", "--format", "html", "-o", page, *place), 2)
+
+    def test_a_comparison_has_the_format_of_its_file(self) -> None:
+        def begin(name: str) -> str:
+            done = kq.kq("compare", "waiting", "waiting", "-o", self.folder / name, "--store", self.state)
+            self.assert_end(done, 0)
+            return (self.folder / name).read_text()[:2]
+
+        self.assertEqual([begin("c.html"), begin("c.json")], ["<!", '{"'])
+        self.assertEqual(begin("c.txt"), begin("v0.2"))
+        for name in ("c.csv", "c.svg"):
+            refused = kq.kq("compare", "waiting", "waiting", "-o", self.folder / name, "--store", self.state)
+            self.assert_end(refused, 2)
+            self.assertIn("must end in .html, .json or .txt", refused.stderr)
+            self.assertFalse((self.folder / name).exists())
 
     def test_why_says_that_no_worker_is_connected(self) -> None:
         self.assert_end(self.why, 0)

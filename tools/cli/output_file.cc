@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -54,6 +55,13 @@ std::string default_file_name(const std::string& run, const std::string& suffix)
   std::string name = run + suffix;
   std::ranges::replace(name, '/', '-');
   return name.starts_with('.') || name.starts_with('-') ? "run" + name : name;
+}
+
+bool ends_as_a_file(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  std::error_code ignored;
+  return ending.size() > 1 && std::isalpha(static_cast<unsigned char>(ending[1])) != 0 &&
+         !std::filesystem::is_directory(path, ignored);
 }
 
 // Opens a device or a pipe. Renaming a file to its path would remove it.

@@ -12,6 +12,9 @@ namespace kq::tools {
 // A run may have slashes in its name, and may begin with a dot or a dash.
 std::string default_file_name(const std::string& run, const std::string& suffix);
 
+// Returns whether a path has the ending of some kind of file, such as ".txt", but not "v0.2". A folder has none.
+bool ends_as_a_file(const std::string& path);
+
 // Writes to the temporary file .NAME.partial beside the target; commit() renames it to the target. Without commit() the
 // target stays as it was. A temporary file that a killed process left is overwritten. A lock on the temporary file
 // keeps two processes from writing the same target. The path "-" means standard output, which is written directly; so

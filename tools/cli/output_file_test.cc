@@ -103,6 +103,13 @@ TEST_F(OutputFileTest, a_path_that_cannot_be_written_is_bad_input) {
   EXPECT_EQ(OutputFile::open("").error().kind, ErrorKind::bad_input);
 }
 
+TEST_F(OutputFileTest, a_path_with_letters_behind_a_dot_ends_as_a_file) {
+  for (const char* name : {"a.txt", "out/a.csv.gz", "a.HTML"}) EXPECT_TRUE(ends_as_a_file(name)) << name;
+  for (const char* name : {"a", "v0.2", "a.b/c", "-", ".", "..", ".hidden"}) EXPECT_FALSE(ends_as_a_file(name)) << name;
+  fs::create_directory(path("a.d"));
+  EXPECT_FALSE(ends_as_a_file(path("a.d")));
+}
+
 TEST(OutputFileName, a_run_keeps_its_name_but_for_slashes_and_a_first_dot_or_dash) {
   EXPECT_EQ(default_file_name("monday", ".html"), "monday.html");
   EXPECT_EQ(default_file_name("my run/\u00e9 x", "-speedups.svg"), "my run-\u00e9 x-speedups.svg");

@@ -1,5 +1,6 @@
 // kq-compare: compares runs with the first of them, kernel by kernel, and tells changes of time from noise.
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -32,7 +33,7 @@ constexpr std::size_t kRunsMax = 20;
 struct Options {
   std::string base;
   std::vector<std::string> runs;
-  std::string format = "table";
+  std::string format;  // empty: by the ending of the output
   std::string out = "-";
   std::string metric = "time";
   std::string by;
@@ -50,7 +51,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "beyond the noise, by the rank-sum test of Mann and Whitney on the raw samples.");
   flags.argument("base", "the run that the others are compared with", options.base);
   flags.arguments("run", "further runs", options.runs);
-  flags.format("format of the output (default: table)", options.format, {"table", "json", "html"});
+  flags.format("format of the output (default: by the ending of FILE, else table)", options.format,
+               {"table", "json", "html"});
   flags.option("-o,--out", "FILE", "file to write (default: -, standard output)", options.out);
   flags.choice("--metric", "what times are compared by: time, or speedup over the run's own reference (default: time)",
                options.metric, {"time", "speedup"});
@@ -65,6 +67,16 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              options.fail_on_regression);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
+}
+
+// Returns the format of an output that has none named: html and json by the ending, else table.
+Expected<std::string> format_of_file(const std::string& out) {
+  const std::string ending = std::filesystem::path(out).extension().string();
+  if (ending == ".html" || ending == ".htm") return "html";
+  if (ending == ".json") return "json";
+  if (ending == ".txt" || !kq::tools::ends_as_a_file(out)) return "table";
+  return kq::bad_input("the FILE of -o must end in .html, .json or .txt, got '" + kq::tools::printable(out) +
+                       "'; --format table, json or html is for a file of another name");
 }
 
 Expected<double> number(const std::string& name, const std::string& text, double max) {
@@ -126,10 +138,13 @@ ExitCode judge(const kq::tools::Comparison& comparison) {
 }
 
 // Compares the runs and returns the exit code.
-Expected<ExitCode> work(const Options& options) {
+Expected<ExitCode> work(Options& options) {
   if (options.runs.empty()) return kq::bad_input("name at least two runs: kq compare BASE RUN");
   if (options.runs.size() > kRunsMax)
     return kq::bad_input("at most " + std::to_string(kRunsMax) + " runs are compared at once");
+  if (options.format.empty()) {
+    KQ_TRY_VALUE(options.format, format_of_file(options.out));
+  }
   kq::tools::CompareOptions how;
   KQ_TRY_VALUE(how.alpha, number("--alpha", options.alpha, 1));
   KQ_TRY_VALUE(how.change_min, number("--min-change", options.change_min_pct, 1000));

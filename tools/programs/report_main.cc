@@ -1,5 +1,4 @@
 // kq-report: writes the report of a run as one HTML file that needs nothing else, or as Markdown.
-#include <cctype>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -33,7 +32,7 @@ const std::string kProgram = "kq-report";
 struct Options {
   std::string run;
   std::string out;
-  std::string format = "html";
+  std::string format;  // empty: by the ending of the output
   kq::tools::SourceOptions source;
 };
 
@@ -46,20 +45,19 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "of a row and to those with whom the run is shared.");
   flags.argument("run", "name of the run", options.run);
   flags.option("-o,--out", "PATH",
-               "file to write, such as r1.html, or a folder, which gets an index.html; the path is printed (default: "
-               "RUN.html; for markdown standard output)",
+               "file to write, such as r1.html or r1.md, or a folder, which gets an index.html; the path is printed; - "
+               "is standard output (default: RUN.html; for markdown standard output)",
                options.out);
-  flags.choice("--format", "html, or markdown for pull requests (default: html)", options.format, {"html", "markdown"});
+  flags.choice("--format", "html, or markdown for pull requests (default: by the ending of PATH, else html)",
+               options.format, {"html", "markdown"});
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
-// Returns whether a path has the ending of another kind of file: ".txt", but not "v0.2".
-bool ends_as_another_file(const fs::path& path) {
-  const std::string ending = path.extension().string();
-  std::error_code ignored;
-  return ending.size() > 1 && std::isalpha(static_cast<unsigned char>(ending[1])) != 0 &&
-         !fs::is_directory(path, ignored);
+std::string format_of(const Options& options) {
+  const fs::path ending = fs::path(options.out).extension();
+  if (!options.format.empty()) return options.format;
+  return ending == ".md" || ending == ".markdown" ? "markdown" : "html";
 }
 
 // Returns the path of the first page. A path that does not end in .html names a folder, which is made.
@@ -67,8 +65,8 @@ Expected<fs::path> first_page(const Options& options) {
   if (options.out.empty()) return fs::path(kq::tools::default_file_name(options.run, ".html"));
   const fs::path out(options.out);
   if (out.extension() == ".html" || out.extension() == ".htm") return out;
-  if (ends_as_another_file(out)) {
-    return kq::bad_input("the PATH of -o must end in .html, or in / for a folder, got '" +
+  if (kq::tools::ends_as_a_file(options.out)) {
+    return kq::bad_input("the PATH of -o must end in .html or, for Markdown, .md, or in / for a folder, got '" +
                          kq::tools::printable(options.out) + "'");
   }
   std::error_code error;
@@ -85,7 +83,8 @@ Expected<void> write(const fs::path& path, const std::string& text) {
 
 Expected<void> write_html(kq::tools::Source& source, const Options& options) {
   KQ_TRY_VALUE(const auto files, kq::tools::read_page_files(kq::tools::program_folder() + "/../share/kq/report"));
-  KQ_TRY_VALUE(const fs::path first, first_page(options));
+  const bool to_stdout = options.out == "-";
+  KQ_TRY_VALUE(const fs::path first, to_stdout ? Expected<fs::path>("-") : first_page(options));
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
   kq::tools::RunReport report(
       {.run = options.run,
@@ -95,9 +94,13 @@ Expected<void> write_html(kq::tools::Source& source, const Options& options) {
   KQ_TRY(kq::tools::each_row(
       source, options.run, [&](const kq::RunRow& row) { return report.add(row); }, true));
   if (report.job_count() == 0) return kq::failure(kq::tools::no_such_run(source, options.run));
-  for (const kq::tools::ReportFile& page : report.pages(files, first.filename().string()))
-    KQ_TRY(write(first.parent_path() / page.name, page.html));
-  std::cout << first.string() << '\n';
+  const auto pages = report.pages(files, first.filename().string());
+  if (to_stdout && pages.size() > 1) {
+    return kq::bad_input("the report of " + kq::tools::printable(options.run) + " has " + std::to_string(pages.size()) +
+                         " pages, which do not fit on standard output; name a file or a folder with -o");
+  }
+  for (const kq::tools::ReportFile& page : pages) KQ_TRY(write(first.parent_path() / page.name, page.html));
+  if (!to_stdout) std::cout << first.string() << '\n';
   return {};
 }
 
@@ -128,7 +131,7 @@ int run(int argc, char** argv) {
   });
   if (!open) return report_error(kProgram, open.error());
   const auto written =
-      options.format == "html" ? write_html(*open->source, options) : write_markdown(*open->source, options);
+      format_of(options) == "html" ? write_html(*open->source, options) : write_markdown(*open->source, options);
   return written ? static_cast<int>(ExitCode::ok) : report_error(kProgram, written.error());
 }
 
