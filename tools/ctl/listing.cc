@@ -54,4 +54,10 @@ producer::Json json_time(std::int64_t unix_ms) {
   return unix_ms == 0 ? producer::Json{nullptr} : producer::Json{unix_ms};
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 }  // namespace kq::tools

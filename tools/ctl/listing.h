@@ -44,4 +44,7 @@ producer::Json json_number(std::uint64_t number);
 producer::Json json_texts(const std::vector<std::string>& texts);
 producer::Json json_time(std::int64_t unix_ms);  // a number; null for 0, which means "not yet"
 
+// Returns the words with a comma and a blank between them.
+std::string joined(const std::vector<std::string>& words);
+
 }  // namespace kq::tools

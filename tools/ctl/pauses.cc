@@ -5,6 +5,7 @@
 
 #include "producer/client/sentences.h"
 #include "tools/cli/text.h"
+#include "tools/ctl/listing.h"
 
 namespace kq::tools {
 namespace {
@@ -13,12 +14,6 @@ namespace {
 double value_of(const StatsReply& stats, std::string_view name) {
   const auto found = std::ranges::find(stats.metrics, name, &Metric::name);
   return found == stats.metrics.end() ? 0 : found->value;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 }  // namespace
