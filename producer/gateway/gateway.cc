@@ -145,7 +145,10 @@ Gateway::Finding Gateway::find(const net::HttpRequest& request) const {
   if (const auto wrong = browser_error(request)) return refuse(403, *wrong);
   if (found.match.route == nullptr && !found.match.other_methods.empty())
     return refuse(405, "this path takes " + joined(found.match.other_methods) + ", not " + request.method);
-  if (found.match.route == nullptr) return refuse(404, "there is no such path; /openapi.json lists all of them, and a slash within a name is written %2F");
+  if (found.match.route == nullptr) {
+    return refuse(404,
+                  "there is no such path; /openapi.json lists all of them, and a slash within a name is written %2F");
+  }
   identify(request, found);
   if (found.status != 0) return found;
   if (const auto wrong = query_error(*found.match.route, request.query)) return refuse(400, *wrong);

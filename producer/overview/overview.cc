@@ -52,6 +52,11 @@ Expected<void> Overview::refresh(OverviewSource& source) {
   return refresh_runs(source);
 }
 
+Expected<void> Overview::refresh_running(OverviewSource& source) {
+  KQ_TRY_VALUE(broker_, source.broker());
+  return running_.refresh(source, broker_.leased);
+}
+
 const Conditions* Overview::conditions_of(const DeviceInfo& device) const {
   const auto known = conditions_.find(device.uuid);
   return known == conditions_.end() ? nullptr : &known->second.second;

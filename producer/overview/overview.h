@@ -95,6 +95,8 @@ class Overview {
  public:
   // Reads the present state. After a failure the earlier state is kept in part, so the owner shows that instead.
   Expected<void> refresh(OverviewSource& source);
+  // Reads only the workers and the jobs that they run.
+  Expected<void> refresh_running(OverviewSource& source);
 
   // What the last refresh found.
   const BrokerReply& broker() const { return broker_; }

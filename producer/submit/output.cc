@@ -112,10 +112,12 @@ Json spooled_json(const PackedJob& job) {
 
 std::string dry_run_line(const PackedJob& job) {
   const Submission& submission = job.submission;
+  std::vector<std::string> settings = job.header_settings;
+  if (!std::ranges::any_of(settings, [](const std::string& one) { return one.starts_with("problem="); }))
+    settings.insert(settings.begin(), "problem=" + submission.problem.name);
   std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" +
                      device_text(submission) + "\t" + key_prefix(submission);
-  for (const std::string& setting : job.header_settings)
-    line += (&setting == &job.header_settings.front() ? "\t" : " ") + one_line(setting);
+  for (const std::string& setting : settings) line += (&setting == &settings.front() ? "\t" : " ") + one_line(setting);
   return line + "\n";
 }
 
@@ -123,6 +125,7 @@ Json dry_run_json(const PackedJob& job) {
   JsonArray settings;
   for (const std::string& setting : job.header_settings) settings.push_back(text(setting));
   return Json{JsonObject{{"label", text(job.submission.label)},
+                         {"problem", text(job.submission.problem.name)},
                          {"backend", text(to_string(job.submission.backend))},
                          {"device", text(to_string(job.submission.device))},
                          {"gpu", text(job.submission.gpu_model)},

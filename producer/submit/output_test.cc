@@ -97,14 +97,18 @@ TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
 TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
   PackedJob job;
   job.submission.label = "a";
+  job.submission.problem.name = "relu";
   const std::string key = to_hex(submission_key(job.submission));
-  EXPECT_EQ(dry_run_line(job), "a\ttorch\tany\t" + key.substr(0, 12) + "\n");
+  EXPECT_EQ(dry_run_line(job), "a\ttorch\tany\t" + key.substr(0, 12) + "\tproblem=relu\n");
   EXPECT_EQ(to_text(dry_run_json(job)),
-            R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
+            R"({"label": "a", "problem": "relu", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key +
+                R"(", "taken": []})");
   job.submission.gpu_model = "NVIDIA H200";
   job.header_settings = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
   EXPECT_THAT(dry_run_line(job), testing::StartsWith("a\ttorch\tNVIDIA H200\t"));
-  EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tprecision=fp16 (a.py:1) timed=7 (a.py:2)\n"));
+  EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tproblem=relu precision=fp16 (a.py:1) timed=7 (a.py:2)\n"));
+  job.header_settings = {"problem=../relu.py (a.py:1)"};
+  EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tproblem=../relu.py (a.py:1)\n"));
 }
 
 TEST(SubmitOutput, events_are_objects_on_lines_of_their_own) {

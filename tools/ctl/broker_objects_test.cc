@@ -35,5 +35,18 @@ TEST(BrokerObjects, equal_devices_are_counted_in_a_cell) {
   EXPECT_EQ(devices_text({.worker = "w", .devices = {}, .quarantined = {"GPU 0: ECC"}}), "quarantined: GPU 0: ECC");
 }
 
+TEST(BrokerObjects, pauses_are_those_of_the_metrics) {
+  EXPECT_FALSE(pauses_of({}).is_queue_paused || pauses_of({}).may_have("ann"));
+  const Pauses some = pauses_of({{{"kq_queue_paused", {}, 1},
+                                  {"kq_submitters_paused", {}, 1},
+                                  {"kq_submitter_paused", {{"submitter", "ann"}}, 1}}});
+  EXPECT_TRUE(some.is_queue_paused && some.may_have("ann"));
+  EXPECT_FALSE(some.may_have("bob"));
+  EXPECT_EQ(pauses_text(some), "1 submitter is paused: ann");
+  const Pauses unnamed = pauses_of({{{"kq_submitters_paused", {}, 2}}});
+  EXPECT_TRUE(unnamed.may_have("bob")) << "a broker of an earlier version names none";
+  EXPECT_EQ(pauses_text(unnamed), "2 submitters are paused");
+}
+
 }  // namespace
 }  // namespace kq::tools

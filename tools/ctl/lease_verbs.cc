@@ -8,9 +8,9 @@
 
 #include "core/base/own_share.h"
 #include "producer/client/sentences.h"
+#include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
-#include "tools/ctl/pauses.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {

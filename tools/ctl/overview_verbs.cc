@@ -10,7 +10,6 @@
 #include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
-#include "tools/ctl/pauses.h"
 #include "tools/ctl/world.h"
 
 namespace kq::tools {

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <string>
 
 #include "core/limits.h"
@@ -40,6 +42,7 @@ struct Options {
   std::string url = std::string(kq::net::kDefaultBrokerUrl);
   std::string devices = "auto";
   std::uint32_t gpus_per_lane = 0;  // 0: as the worker decides
+  std::uint32_t metrics_port = 0;   // 0: none
   std::string keys;
   std::string key;
   std::string gateway;
@@ -67,6 +70,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                .worker_key = options.key,
                                .devices = options.devices,
                                .gpus_per_lane = options.gpus_per_lane,
+                               .metrics_port = options.metrics_port,
                                .gateway = options.gateway,
                                .gateway_tokens = options.gateway_tokens,
                                .gateway_operators = options.gateway_operators,
@@ -219,6 +223,9 @@ int up(int argc, char** argv) {
                options.gpus_per_lane, 1, kq::kDeviceCountMax);
   flags.option("--broker-url", "URL", "URL on which the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
+  flags.number("--metrics-port",
+               "the broker serves Prometheus metrics at http://127.0.0.1:N/metrics (default: it serves none)",
+               options.metrics_port, 1, std::numeric_limits<std::uint16_t>::max());
   flags.option("--keys", "DIR", "the broker's folder of keys; only the keys in it may connect", options.keys,
                "KQ_KEYS");
   flags.option("--worker-key", "FILE", "key file of the worker, necessary with --keys", options.key);

@@ -150,6 +150,8 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
                                    "--keys", plan.key_folder, "--log-format", "text"},
                          .log = folder_.file("broker.log")},
              .process = std::nullopt};
+  if (plan.metrics_port > 0)
+    broker_.command.words.insert(broker_.command.words.end(), {"--metrics-port", std::to_string(plan.metrics_port)});
   worker_ = {.name = "kq-worker",
              .command = {.words = {plan.programs + "/kq-worker", "--connect", url_, "--state", folder_.file("worker"),
                                    "--devices", plan.devices, "--key", plan.worker_key, "--log-format", "text"},

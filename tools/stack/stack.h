@@ -28,6 +28,7 @@ struct StackPlan {
   std::string worker_key = "";            // path of the worker's key file; empty for no key
   std::string devices = "auto";           // devices of the worker, as for kq-worker --devices
   std::uint32_t gpus_per_lane = 0;        // as for kq-worker --gpus-per-lane; 0 for its default
+  std::uint32_t metrics_port = 0;         // at which the broker serves its metrics on loopback; 0: it serves none
   std::string gateway = "";               // address HOST:PORT of the gateway; empty for no gateway
   std::string gateway_tokens = "";        // path of the gateway's file of tokens; empty for none
   std::string gateway_operators = "";     // path of the file of operators' tokens; empty for none

@@ -79,6 +79,16 @@ TEST_F(StackTest, starts_both_programs_with_one_private_url) {
   EXPECT_EQ(holder_of(folder_.file("state"))->url, url);
 }
 
+TEST_F(StackTest, the_broker_serves_metrics_where_a_port_is_given) {
+  const auto stack = with_worker(Stack::start({.state_folder = folder_.file("measured"),
+                                               .broker_url = "",
+                                               .metrics_port = 9570,
+                                               .programs = folder_.file("bin")},
+                                              sleep_uninterrupted));
+  ASSERT_TRUE(stack) << stack.error().message;
+  EXPECT_THAT(content_of((*stack)->folder().file("broker.log")), HasSubstr(" --metrics-port 9570"));
+}
+
 TEST_F(StackTest, keys_are_passed_to_both_programs_and_not_taken_from_the_environment) {
   for (const auto& [keys, key] : {std::pair{"/keys", "/w.key"}, {"", ""}}) {
     const auto stack = with_worker(Stack::start({.state_folder = folder_.file("state" + std::string(keys)),

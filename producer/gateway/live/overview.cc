@@ -28,13 +28,12 @@ std::shared_ptr<View> Overviews::of(const Submitter& viewer, std::int64_t now_ms
 
 Expected<std::string> View::text(Service& service) {
   const std::lock_guard lock(mutex_);
-  KQ_TRY(refresh_if_old(service));
+  if (text_.empty() || is_old(text_made_ms_)) KQ_TRY(refresh(service));
   return text_;
 }
 
-Expected<void> View::refresh_if_old(Service& service) {
-  const bool is_old = text_.empty() || sys::monotonic_now_ms() - refreshed_ms_ >= kOverviewAgeMs;
-  return is_old ? refresh(service) : Expected<void>();
+bool View::is_old(std::int64_t made_ms) const {
+  return made_ms == 0 || sys::monotonic_now_ms() - made_ms >= kOverviewAgeMs;
 }
 
 Expected<void> View::refresh(Service& service) {
@@ -51,7 +50,7 @@ Expected<void> View::refresh(Service& service) {
   body.add("has_more_runs", overview_.has_more_runs()).add("failures", Json{std::move(failures)});
   const std::string object = producer::to_text(body.json());
   text_ = object.substr(1, object.size() - 2);
-  refreshed_ms_ = sys::monotonic_now_ms();
+  text_made_ms_ = running_read_ms_ = sys::monotonic_now_ms();
   return {};
 }
 
@@ -92,7 +91,11 @@ Json View::workers_json(std::int64_t now_ms) const {
 Expected<Json> View::workers(Service& service, const std::string& text, const std::string& after, std::size_t limit) {
   KQ_TRY_VALUE(BrokerReply broker, service.broker());
   const std::lock_guard lock(mutex_);
-  KQ_TRY(refresh_if_old(service));
+  if (is_old(running_read_ms_)) {
+    ServiceSource source(service, viewer_);
+    KQ_TRY(overview_.refresh_running(source));
+    running_read_ms_ = sys::monotonic_now_ms();
+  }
   const std::int64_t now_ms = service.now_ms();
   std::ranges::sort(broker.workers, {}, &WorkerStatus::worker);
   const std::string wanted = producer::lower(text);

@@ -38,15 +38,16 @@ class View {
   Expected<producer::FoundJobs> find(Service& service, const std::string& run, const producer::JobFilter& filter);
 
  private:
+  bool is_old(std::int64_t made_ms) const;
   Expected<void> refresh(Service& service);
-  Expected<void> refresh_if_old(Service& service);
   producer::Json worker_json(const WorkerStatus& worker, std::int64_t now_ms, LastSeen last_seen) const;
   producer::Json workers_json(std::int64_t now_ms) const;
 
   const Submitter viewer_;
   std::mutex mutex_;
   std::string text_;
-  std::int64_t refreshed_ms_ = 0;
+  std::int64_t text_made_ms_ = 0;     // 0: not yet
+  std::int64_t running_read_ms_ = 0;  // when the running jobs were read; 0: not yet
   producer::Overview overview_;
 };
 

@@ -57,6 +57,9 @@ TEST_F(OverviewTest, a_worker_has_the_jobs_that_it_runs_in_a_page_of_workers_too
   const std::string page = producer::to_text(view.workers(service_, "", "", 1).value());
   EXPECT_THAT(page, HasSubstr(R"("label": "b")"));
   EXPECT_THAT(page, Not(HasSubstr(R"("label": "a")")));
+  // A page of workers makes no overview, so that the next one is of its own time.
+  service_.finish("r", "a", VerdictName::crashed);
+  EXPECT_THAT(view.text(service_).value(), HasSubstr(R"("label": "a", "verdict": "crashed")"));
 }
 
 TEST(Overviews, few_views_are_kept) {
