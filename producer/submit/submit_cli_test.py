@@ -219,7 +219,7 @@ class SubmitTest(unittest.TestCase):
         result = self.submit("k/*.py", "--problem", "problem.py", "--dry-run", "-q")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual([line.split("\t")[0] for line in result.stdout.splitlines()], ["a", "b"])
-        self.assertTrue(result.stdout.endswith("\tprecision=fp16 (k/b.py:1)\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\tproblem=problem precision=fp16 (k/b.py:1)\n"), result.stdout)
         self.assertEqual(self.refused("x/*.py"), ["nothing matches 'x/*.py'"])
         lines = json.dumps({"problem": "problem.py", "path": "k/a.py"}) + "\n"
         command = [PROGRAM, "-", "--dry-run", "--json"]
