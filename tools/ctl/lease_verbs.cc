@@ -58,8 +58,7 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
       argv[0],
       paused
           ? "Stops leasing jobs until kq-ctl resume. Jobs that workers hold already, running or next, still run. The "
-            "pause outlives a restart of the "
-            "broker."
+            "pause outlives a restart of the broker."
           : "Starts leasing jobs again. A pause of all submitters and a pause of one submitter are ended "
             "separately.");
   flags.option("--submitter", "NAME",
@@ -138,8 +137,7 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   std::optional<double> timeout_s;
   Flags flags(argv[0],
               "Gives a worker no new jobs. Jobs that it holds already, running or next, still run. The drain outlives "
-              "restarts of the broker and of "
-              "the worker.");
+              "restarts of the broker and of the worker.");
   flags.argument("worker", "name of the worker, as kq-ctl workers prints it", name);
   flags.flag("--undo", "give the worker jobs again", undo);
   flags.flag("--wait", "return when the worker has no jobs left", wait);

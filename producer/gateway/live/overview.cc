@@ -28,7 +28,7 @@ std::shared_ptr<View> Overviews::of(const Submitter& viewer, std::int64_t now_ms
 
 Expected<std::string> View::text(Service& service) {
   const std::lock_guard lock(mutex_);
-  if (text_.empty() || is_old(text_made_ms_)) KQ_TRY(refresh(service));
+  if (is_old(text_made_ms_)) KQ_TRY(refresh(service));
   return text_;
 }
 
