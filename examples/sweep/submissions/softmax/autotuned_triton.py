@@ -7,7 +7,7 @@ import triton.language as tl
 
 
 @triton.autotune(
-    configs=[triton.Config({"ROWS": rows}, num_warps=warps) for rows, warps in ((1, 1), (4, 2), (8, 4))],
+    configs=[triton.Config({"ROWS": rows}, num_warps=warps) for rows, warps in ((16, 8), (8, 4), (2, 1))],
     key=["n_cols"],
 )
 @triton.jit
