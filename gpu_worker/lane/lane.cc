@@ -315,11 +315,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::st
   }
   Report& report = attempt->report;
   KQ_TRY(check_foreign_processes(*report.verdict, attempt->conditions));
-  if (Ended* ended = std::get_if<Ended>(&*report.verdict); ended != nullptr && ended->evidence.place.empty()) {
-    ended->evidence.place = message_place(ended->evidence.message, lease.submission.files);
-    if (ended->name == VerdictName::crashed && ended->evidence.place.empty())
-      ended->evidence.place = crash_place(attempt->log, lease.submission.files);
-  }
+  if (Ended* ended = std::get_if<Ended>(&*report.verdict)) explain(*ended, lease.submission, attempt->log);
   std::optional<KernelsRan> ran;
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) ran = audit(lease, *attempt);
 
@@ -404,12 +400,24 @@ std::optional<KernelsRan> Lane::audit(const Lease& lease, Attempt& passed) {
   return ran;
 }
 
+bool Lane::is_interpreted(const Submission& submission) const {
+  return device_.kind == DeviceKind::cpu && submission.backend == Backend::triton;
+}
+
 Limits Lane::limits_for(const Submission& submission) const {
   Limits limits = options_.limits;
-  if (device_.kind == DeviceKind::cpu && submission.backend == Backend::triton) {
-    limits.timed_budget_ms = std::min(limits.timed_budget_ms, kInterpretedBudgetMs);
-  }
+  if (is_interpreted(submission)) limits.timed_budget_ms = std::min(limits.timed_budget_ms, kInterpretedBudgetMs);
   return limits;
+}
+
+// Finds the place in the submission's files that the evidence is about, and adds hints that need the device.
+void Lane::explain(Ended& ended, const Submission& submission, const std::string& log) const {
+  Evidence& evidence = ended.evidence;
+  if (evidence.place.empty()) evidence.place = message_place(evidence.message, submission.files);
+  if (evidence.place.empty() && ended.name == VerdictName::crashed) evidence.place = crash_place(log, submission.files);
+  if (ended.name == VerdictName::timed_out && evidence.hint.empty() && is_interpreted(submission))
+    evidence.hint =
+        "without a GPU Triton interprets the kernel, which takes a thousand times as long: use a worker with a GPU";
 }
 
 // Makes one attempt, and a second one if the first failed for a reason that does not lie in the job: the device's

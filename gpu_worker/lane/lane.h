@@ -146,7 +146,10 @@ class Lane {
   Expected<JudgeLink*> living_judge();
   Expected<std::shared_ptr<Zygote>> living_zygote();
   void count_start(std::atomic<int>& failures, const char* program, const std::optional<Error>& error);
+  // Whether Triton interprets the submission's kernels, because the device is a CPU.
+  bool is_interpreted(const Submission& submission) const;
   Limits limits_for(const Submission& submission) const;
+  void explain(Ended& ended, const Submission& submission, const std::string& log) const;
   bool is_audited(const Submission& submission) const;
 
   std::optional<ProblemCertificate> kept_certificate(const Lease& lease) const;

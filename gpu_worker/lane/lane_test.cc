@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/codec/codec.h"
@@ -336,6 +337,12 @@ TEST_F(LaneTest, a_job_may_ask_for_less_time_and_leaves_judge_and_reference_for_
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   EXPECT_EQ(verdict_of(result), "timed_out total");
   EXPECT_EQ(evidence_of(result->verdict)->message, "all trials together took longer than 3 s");
+  EXPECT_EQ(evidence_of(result->verdict)->hint, "");
+  lease.submission.backend = Backend::triton;
+  const auto interpreted = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+  EXPECT_EQ(verdict_of(interpreted), "timed_out total");
+  EXPECT_THAT(evidence_of(interpreted->verdict)->hint,
+              testing::HasSubstr("without a GPU Triton interprets the kernel"));
   EXPECT_EQ(lane_->judge_process(), judge);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }

@@ -66,6 +66,11 @@ std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size
          std::to_string(tally.abandoned()) + rate_text(tally, elapsed_ms, finished_before);
 }
 
+std::string build_text(const Tally& tally, std::int64_t unix_ms) {
+  if (tally.building == 0 || unix_ms - tally.build_started_ms < kLongBuildMs) return "";
+  return "building " + std::to_string(tally.building) + " for " + clock_text((unix_ms - tally.build_started_ms) / 1000);
+}
+
 std::string unserved_text(const Tally& tally) {
   std::string text;
   for (const auto& [missing, count] : tally.unserved) {
@@ -121,7 +126,8 @@ StatusLine::~StatusLine() {
 void StatusLine::update(const Tally& tally, std::int64_t now_ms) {
   note_unserved(tally, now_ms);
   if (!finished_before_) finished_before_ = tally.finished;
-  const std::string text = progress_text(tally, now_ms - start_ms_, *finished_before_);
+  std::string text = progress_text(tally, now_ms - start_ms_, *finished_before_);
+  if (const std::string builds = build_text(tally, options_.unix_ms()); !builds.empty()) text += ", " + builds;
   if (options_.in_place) {
     // The line uses one column less than the terminal has, because some terminals wrap after the last column.
     options_.write("\r" + text.substr(0, options_.columns - 1) + "\x1b[K");

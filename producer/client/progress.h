@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "producer/client/wait.h"
+#include "sys/clock.h"
 
 namespace kq::producer {
 
@@ -18,6 +19,11 @@ namespace kq::producer {
 // the duration of the wait so far, and `finished_before` is the number of jobs that were finished when the wait began;
 // the rate does not count these.
 std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before = 0);
+
+// Returns a text such as "building 2 for 00:35", where the longest build in progress takes kLongBuildMs or more at the
+// Unix time `unix_ms`, otherwise an empty text.
+std::string build_text(const Tally& tally, std::int64_t unix_ms);
+inline constexpr std::int64_t kLongBuildMs = 5'000;
 
 // Returns a text such as "3 jobs wait: no worker has a cuda device", or an empty text if every queued job has a worker
 // that takes it.
@@ -31,6 +37,7 @@ struct StatusLineOptions {
   std::function<void(std::string_view)> write;  // writes to standard error
   bool in_place = false;                        // whether the output is a terminal that understands \r and \x1b[K
   std::size_t columns = 80;
+  std::function<std::int64_t()> unix_ms = sys::unix_now_ms;
 };
 // Returns options for standard error of this process. The line is rewritten in place when standard error is a terminal
 // and TERM is not "dumb".

@@ -18,7 +18,7 @@ Tally tally(std::size_t queued, std::size_t running, std::map<std::string, std::
 struct Screen {
   std::string text;
   StatusLineOptions options(bool in_place, std::size_t columns = 80) {
-    return {[this](std::string_view more) { text += more; }, in_place, columns};
+    return {.write = [this](std::string_view more) { text += more; }, .in_place = in_place, .columns = columns};
   }
 };
 
@@ -38,6 +38,20 @@ TEST(Progress, no_rate_before_the_first_result_and_no_eta_after_the_last) {
 
 TEST(Progress, a_long_eta_has_hours) {
   EXPECT_TRUE(progress_text(tally(3'723, 0, {{"passed", 1}}), 1'000).ends_with(" 1.0/s eta 1:02:03"));
+}
+
+TEST(Progress, a_long_build_is_told_with_its_time) {
+  Tally waiting = tally(1, 1, {});
+  EXPECT_EQ(build_text(waiting, 100'000), "");
+  waiting.building = 2;
+  waiting.build_started_ms = 65'000;
+  EXPECT_EQ(build_text(waiting, 65'000 + kLongBuildMs - 1), "");
+  EXPECT_EQ(build_text(waiting, 100'000), "building 2 for 00:35");
+  Screen screen;
+  StatusLineOptions options = screen.options(true);
+  options.unix_ms = [] { return 100'000; };
+  StatusLine(options, 0).update(waiting, 100);
+  EXPECT_EQ(screen.text, "\r[0/2]   0% run 1 q 1 pass 0 fail 0 infra 0, building 2 for 00:35\x1b[K\n");
 }
 
 TEST(Progress, says_what_no_worker_has) {

@@ -218,6 +218,18 @@ void WaitList::update(const JobStatus& status) {
       break;
   }
   count(*job, true);
+  note_build(status);
+}
+
+void WaitList::note_build(const JobStatus& status) {
+  if (status.build_started_ms == 0 || status.state == JobState::finished) {
+    builds_.erase(status.seq);
+  } else {
+    builds_[status.seq] = status.build_started_ms;
+  }
+  tally_.building = builds_.size();
+  const auto first = std::ranges::min_element(builds_, {}, [](const auto& build) { return build.second; });
+  tally_.build_started_ms = first == builds_.end() ? 0 : first->second;
 }
 
 // Adds the job to the tally, or removes it.

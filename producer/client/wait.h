@@ -39,6 +39,8 @@ struct Tally {
   std::size_t queued = 0;
   std::size_t running = 0;  // leased to a worker
   std::size_t finished = 0;
+  std::size_t building = 0;           // of the queued and running jobs, those of which a build is in progress
+  std::int64_t build_started_ms = 0;  // the Unix time at which the longest of these builds began; 0: none
   std::map<std::string, std::size_t> by_verdict;  // finished jobs by the name of the verdict
   // Queued jobs that no worker takes: by needs_text() where none can run them, else by kPausedText or kDrainingText.
   std::map<std::string, std::size_t> unserved;
@@ -77,11 +79,13 @@ class WaitList {
   void sort_jobs();
   std::vector<Job>::iterator place_of(Sequence seq);
   void count(const Job& job, bool in);
+  void note_build(const JobStatus& status);
 
   std::vector<Job> jobs_;
   bool is_sorted_ = true;           // whether jobs_ is sorted, free of repetitions, and counted in tally_
   std::vector<std::string> needs_;  // the different requirements of the jobs as texts
   std::vector<std::string> verdicts_;
+  std::map<Sequence, std::int64_t> builds_;  // the Unix times at which the builds in progress began
   Tally tally_;
   std::size_t open_count_ = 0;
 };

@@ -141,6 +141,25 @@ TEST(WaitList, counts_a_job_as_often_as_it_was_added_and_takes_16_bytes_for_it) 
   EXPECT_EQ(list.find(4), nullptr);
 }
 
+TEST(WaitList, counts_builds_in_progress_and_knows_when_the_longest_began) {
+  WaitList list;
+  for (const Sequence seq : {1, 2}) list.add(one(seq));
+  JobStatus first = status(1, JobState::leased);
+  first.build_started_ms = 7'000;
+  JobStatus second = status(2, JobState::queued);
+  second.build_started_ms = 5'000;
+  list.update(first);
+  list.update(second);
+  EXPECT_EQ(list.tally().building, 2u);
+  EXPECT_EQ(list.tally().build_started_ms, 5'000);
+  list.update(status(2, JobState::leased));
+  EXPECT_EQ(list.tally().building, 1u);
+  EXPECT_EQ(list.tally().build_started_ms, 7'000);
+  list.update(status(1, JobState::finished, "passed"));
+  EXPECT_EQ(list.tally().building, 0u);
+  EXPECT_EQ(list.tally().build_started_ms, 0);
+}
+
 TEST_F(WaitFor, nothing_to_wait_for_is_finished) {
   EXPECT_EQ(wait({})->end, WaitEnd::finished);
   EXPECT_EQ(exit_code_of(*wait({})), ExitCode::ok);

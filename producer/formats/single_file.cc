@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/bytes/hash.h"
 #include "producer/formats/io_contract.h"
@@ -82,6 +84,21 @@ std::string label_of(const std::filesystem::path& input, const InputOptions& opt
 // Returns the sample name of the file. A kernel from standard input has none.
 std::optional<SampleName> sample_name_of(const std::filesystem::path& input, const InputOptions& options) {
   return options.input_name.empty() ? parse_sample_name(input.filename().string()) : std::nullopt;
+}
+
+// Returns the problem of --problems that has the name of the kernel or of a folder above it: relu.py and relu/anna.py
+// solve relu, level1/19_ReLU/anna.py solves level1/19_ReLU. The nearest name counts.
+std::optional<FoundProblem> problem_by_place(const std::filesystem::path& input, const InputOptions& options) {
+  constexpr std::size_t kNamesMax = 4;  // the kernel, and the folders above it, that are looked at
+  if (!options.problems || !options.input_name.empty()) return std::nullopt;
+  std::filesystem::path place = std::filesystem::absolute(input).lexically_normal().replace_extension();
+  for (std::size_t i = 0; i < kNamesMax && place.has_relative_path(); ++i, place = place.parent_path()) {
+    const std::filesystem::path name = place.filename();
+    for (const std::filesystem::path& written : {place.parent_path().filename() / name, name}) {
+      if (auto found = find_problem(written, *options.problems, options.problems)) return std::move(*found);
+    }
+  }
+  return std::nullopt;
 }
 
 // Returns whether the problem's name is that of another problem of KernelBench than the sample's: for a sample of
@@ -183,16 +200,18 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
     }
     if (setting.key == "problem") problem_written = setting.value;
   }
-  if (!options.problem && problem_written.empty() && !sample) {
+  const bool is_told = options.problem || !problem_written.empty() || sample;
+  auto by_place = is_told ? std::nullopt : problem_by_place(input, options);
+  if (!is_told && !by_place) {
     return wrong(name +
-                 ": which problem does it solve? say --problem FILE, kq: problem=FILE or, with --problems, kq: "
-                 "problem=NAME in a comment at its head, or send JSON Lines with problem and path on each line");
+                 ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head; or "
+                 "with --problems DIR name the kernel or its folder after a problem there");
   }
   const auto problem =
-      options.problem ? find_problem(*options.problem, "", options.problems)
-      : !problem_written.empty()
-          ? find_problem(problem_written, base, options.problems)
-          : problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem);
+      options.problem            ? find_problem(*options.problem, "", options.problems)
+      : !problem_written.empty() ? find_problem(problem_written, base, options.problems)
+      : sample ? problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem)
+               : Expected<FoundProblem>(std::move(*by_place));
   if (!problem)
     return wrong((options.problem ? "--problem " : name + (problem_written.empty() ? ": " : ": kq: problem ")) +
                  problem.error().message);

@@ -1,4 +1,5 @@
-// One kernel in one .py, .cu, .ptx or .cubin file, whose problem is named by --problem or by a comment at its head.
+// One kernel in one .py, .cu, .ptx or .cubin file, whose problem is named by --problem or by a comment at its head, or
+// is the one of --problems that has the name of the kernel or of a folder above it.
 //
 // The label of a kernel is its path below InputOptions::label_root, without the ending: "add" or "gelu/anna".
 //

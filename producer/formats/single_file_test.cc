@@ -58,12 +58,34 @@ TEST_F(SingleFile, needs_a_problem) {
   EXPECT_THAT(
       read(file, {}).mistakes,
       ElementsAre(file.string() +
-                  ": which problem does it solve? say --problem FILE, kq: problem=FILE or, with --problems, kq: "
-                  "problem=NAME in a comment at its head, or send JSON Lines with problem and path on each line"));
+                  ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head; or "
+                  "with --problems DIR name the kernel or its folder after a problem there"));
   options_.problem = "gone.py";
   EXPECT_THAT(
       read(file, options_).mistakes,
       ElementsAre("--problem 'gone.py' is no file; give its path, or the folder that has it with --problems DIR"));
+}
+
+TEST_F(SingleFile, the_problem_may_be_told_by_the_name_of_the_kernel_or_of_a_folder) {
+  folder_.write("probs/relu.py", kTestProblem);
+  folder_.write("probs/gelu.py", kTestProblem);
+  folder_.write("probs/level1/19_ReLU.py", kTestProblem);
+  options_ = {};
+  options_.problems = folder_ / "probs";
+  const std::pair<const char*, const char*> cases[] = {{"gen/relu.py", "relu"},
+                                                       {"gen/relu/anna.py", "relu"},
+                                                       {"gen/gelu/gpt/relu_like.py", "gelu"},
+                                                       {"gen/gelu/relu/anna.py", "relu"},
+                                                       {"gen/level1/19_ReLU/anna.py", "level1/19_ReLU"},
+                                                       {"gen/level1/19_ReLU.py", "level1/19_ReLU"}};
+  for (const auto& [path, problem] : cases) {
+    const Found found = read(folder_.write(path, kTestKernel), options_);
+    EXPECT_THAT(found.mistakes, testing::IsEmpty()) << path;
+    ASSERT_EQ(found.candidates.size(), 1u) << path;
+    EXPECT_EQ(found.candidates[0].problem_name, problem) << path;
+  }
+  EXPECT_EQ(read(folder_.write("gen/other/anna.py", kTestKernel), options_).mistakes.size(), 1u);
+  EXPECT_EQ(read(folder_ / "gen/relu.py", {}).mistakes.size(), 1u) << "without --problems";
 }
 
 TEST_F(SingleFile, a_sample_of_a_kernelbench_run_is_what_the_run_would_have_made_of_it) {

@@ -175,6 +175,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str] | None = None) -> int:
     """Runs main() and returns the exit code."""
-    return exit_code_of("kq export", lambda: main(arguments))
+    return exit_code_of("kq export", lambda: main(sys.argv[1:] if arguments is None else arguments))

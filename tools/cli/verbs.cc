@@ -104,9 +104,9 @@ std::string verbs_help(const std::string& folder) {
 }
 
 std::string unknown_verb(const std::string& verb, const std::string& folder) {
-  if (verb == "mcp")
-    return "kq: kq mcp is a part of the Python client: pip install './python[mcp]', and put the environment's kq-mcp "
-           "into PATH";
+  if (verb == "mcp" || verb == "export")
+    return "kq: kq " + verb + " is a part of the Python client: pip install './python[" +
+           (verb == "mcp" ? "mcp" : "parquet") + "]', and put the environment's kq-" + verb + " into PATH";
   if (const auto command = meant_command(verb))
     return "kq: there is no verb '" + verb + "'; " + *command + " is probably meant (kq --help lists the verbs)";
   std::vector<std::string> known = other_verbs(folder);

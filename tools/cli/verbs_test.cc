@@ -30,7 +30,9 @@ TEST(verbs, an_unknown_verb_gets_the_most_similar_one) {
   folder.write_program("kq-gateway", "");
   EXPECT_THAT(unknown_verb("swep", ""), HasSubstr("there is no verb 'swep'; did you mean kq sweep?"));
   EXPECT_THAT(unknown_verb("gatway", folder.path()), HasSubstr("did you mean kq gateway?"));
-  EXPECT_THAT(unknown_verb("mcp", ""), HasSubstr("pip install './python[mcp]'"));
+  EXPECT_THAT(unknown_verb("mcp", ""), HasSubstr("pip install './python[mcp]', and put the environment's kq-mcp into"));
+  EXPECT_THAT(unknown_verb("export", ""),
+              HasSubstr("pip install './python[parquet]', and put the environment's kq-export"));
   EXPECT_THAT(unknown_verb("status", ""), HasSubstr("there is no verb 'status'; kq ctl status is probably meant"));
   EXPECT_THAT(unknown_verb("cancel", ""), HasSubstr("kq ctl cancel is probably meant"));
   EXPECT_THAT(unknown_verb("wait", ""), HasSubstr("kq results RUN --wait is probably meant"));

@@ -1,6 +1,7 @@
 // kq-dump: writes the rows of a run to files for other programs, in one of the formats of tools/exporters/exporters.cc.
 #include <charconv>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -179,6 +180,9 @@ Expected<void> work(Options& options) {
               << std::flush;
     return {};
   }
+  // A run that is named twice is written once.
+  std::set<std::string> named;
+  std::erase_if(options.runs, [&](const std::string& run) { return !named.insert(run).second; });
   if (options.runs.empty() && options.selection.since.empty())
     return kq::bad_input("a RUN is needed, or --since WHEN for all runs; kq ctl runs lists the runs");
   const kq::tools::Exporter& exporter = *kq::tools::find_exporter(options.format);

@@ -38,12 +38,14 @@ std::string baseline_text(const Submission& submission) {
 
 std::vector<std::string> cells_of(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
-  std::vector<std::string> cells{row.entry.submission.label, device_text(row), outcome_text(row)};
+  const Submission& submission = row.entry.submission;
+  std::vector<std::string> cells{submission.label, printable(submission.problem.name), device_text(row),
+                                 outcome_text(row)};
   if (measurement == nullptr) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
     const TimeTexts times = time_texts(*measurement);
-    cells.insert(cells.end(), {times.own, times.reference + baseline_text(row.entry.submission), times.speedup});
+    cells.insert(cells.end(), {times.own, times.reference + baseline_text(submission), times.speedup});
   }
   return cells;
 }
@@ -94,6 +96,7 @@ std::string ResultsView::add(const RunRow& row) {
     for (std::vector<std::string>& cells : kernels_of(row)) cells_.push_back(std::move(cells));
     return "";
   }
+  problems_.insert(row.entry.submission.problem.name);
   if (!style_.cases) cells_.push_back(cells_of(row));
   for (std::size_t i = 0; style_.cases && i < case_count(row); ++i) {
     std::vector<std::string> cells = cells_of(case_of(row, i));
@@ -122,16 +125,26 @@ std::string ResultsView::finish() {
   }
   std::string text;
   if (!style_.only_failed) {
-    std::vector<TableColumn> columns{
-        {"label"},        {"device"},          {"verdict", false, style_.colours ? outcome_colour : nullptr},
-        {"median", true}, {"reference", true}, {"speedup", true}};
-    if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
-    if (style_.kernels)
-      columns = {{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}};
-    text = table(columns, cells_);
+    text = style_.kernels
+               ? table({{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}}, cells_)
+               : table_of_jobs();
     if (noisy_count_ > 0) text += kBusyText;
   }
   return text + counts();
+}
+
+std::string ResultsView::table_of_jobs() {
+  std::vector<TableColumn> columns{{"label"},        {"problem"},
+                                   {"device"},       {"verdict", false, style_.colours ? outcome_colour : nullptr},
+                                   {"median", true}, {"reference", true},
+                                   {"speedup", true}};
+  if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
+  if (problems_.size() <= 1) {
+    const std::ptrdiff_t at = style_.cases ? 2 : 1;
+    columns.erase(columns.begin() + at);
+    for (std::vector<std::string>& cells : cells_) cells.erase(cells.begin() + at);
+  }
+  return table(columns, cells_);
 }
 
 std::string ResultsView::counts() const {

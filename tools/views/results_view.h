@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ class ResultsView {
 
  private:
   std::string json_row(const RunRow& row);
+  // Returns the table of jobs or of their cases. It has a column for the problem if they have more than one.
+  std::string table_of_jobs();
   std::string counts() const;
 
   ResultsStyle style_;
@@ -50,6 +53,7 @@ class ResultsView {
   std::size_t noisy_count_ = 0;  // measured on a busy machine
   std::size_t shown_count_ = 0;
   std::map<std::string, std::size_t> count_by_outcome_;
+  std::set<std::string> problems_;  // of the jobs in the table
   std::vector<std::vector<std::string>> cells_;
 };
 

@@ -31,6 +31,17 @@ TEST(results_view, a_table_with_figures_and_counts) {
             "2 jobs: 1 passed, 1 wrong_answer\n");
 }
 
+TEST(results_view, jobs_of_several_problems_have_a_column_for_it) {
+  RunRow other = kWrong;
+  other.entry.submission.problem.name = "gelu";
+  ResultsView view({}, "r1");
+  EXPECT_EQ(shown(view, {kPassed, other}),
+            "label       problem  device    verdict                    median    reference    speedup\n"
+            "relu/fast   relu     Test CPU  passed                10.0 us ±1%  20.0 us ±1%  2.00x ±1%\n"
+            "relu/wrong  gelu     Test CPU  wrong_answer (shape)            -            -          -\n"
+            "2 jobs: 1 passed, 1 wrong_answer\n");
+}
+
 TEST(results_view, kernels_with_their_owners_and_shares) {
   ResultsView view({.kernels = true}, "r1");
   RunRow own = kPassed;
