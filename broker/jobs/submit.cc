@@ -106,6 +106,8 @@ class SubmitHandler {
     if (empties_author_) submission.author.clear();
     if (empties_tags_) submission.tags.clear();
     if (!known) return accept_new(std::move(submission), key);
+    KQ_TRY_VALUE(auto rerun, newer_rerun(submission, known->record.seq));
+    if (rerun) known = std::move(rerun);
     return accept_known(submission, std::move(known->record), known->ending);
   }
 
@@ -121,13 +123,29 @@ class SubmitHandler {
   Expected<std::optional<KnownJob>> find(const Hash& key) const {
     if (const Job* job = state_.queue.jobs().find(key)) return KnownJob{job->record, job->ending};
     KQ_TRY_VALUE(const auto seq, store::find_key(*state_.store, key));
-    if (!seq || state_.retention.removed.contains(*seq)) return std::optional<KnownJob>();
-    KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, *seq));
-    if (!record) return our_fault("store: job " + std::to_string(*seq) + " has a key, but no record");
+    return seq ? find(*seq) : Expected<std::optional<KnownJob>>(std::nullopt);
+  }
+
+  Expected<std::optional<KnownJob>> find(Sequence seq) const {
+    if (const Job* job = state_.queue.jobs().find(seq)) return KnownJob{job->record, job->ending};
+    if (state_.retention.removed.contains(seq)) return std::optional<KnownJob>();
+    KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, seq));
+    if (!record) return our_fault("store: job " + std::to_string(seq) + " has a key or a row, but no record");
     if (record->state != JobState::finished) return KnownJob{*record, std::nullopt};
-    KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, *seq, false));
-    if (!result) return our_fault("store: job " + std::to_string(*seq) + " is finished, but has no result");
+    KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, seq, false));
+    if (!result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
     return KnownJob{*record, Ending{name_of(result->verdict), result->device.memory_bytes}};
+  }
+
+  // Returns the job of the run's row with this label if that job is newer than `seq` and a forced rerun of the same
+  // work, or nothing. The salt of a rerun is all that makes its key another one.
+  Expected<std::optional<KnownJob>> newer_rerun(const Submission& submission, Sequence seq) const {
+    if (!submission.salt.empty()) return std::optional<KnownJob>();
+    KQ_TRY_VALUE(auto row, store::read_entry(*state_.store, run_, submission.label));
+    if (!row || row->seq <= seq) return std::optional<KnownJob>();
+    row->submission.salt.clear();
+    const bool is_same_work = submission_key(row->submission) == submission_key(submission);
+    return is_same_work ? find(row->seq) : Expected<std::optional<KnownJob>>(std::nullopt);
   }
 
   // Returns the job that ended with a failure of the submission when it was judged against the reference as it is, or

@@ -16,7 +16,7 @@ constexpr const char* kEmptied = "-";  // an author or tag that empties those of
 
 // What a row has and the next kernel of its label changes.
 struct Names {
-  std::string problem;
+  Problem problem;
   std::string author;
   std::map<std::string, std::string> tags;
 };
@@ -51,7 +51,7 @@ class Look {
     if (job_count_ == kLookedAtJobsMax) is_cut_ = true;
     if (is_cut_) return false;
     ++job_count_;
-    next_.insert_or_assign(next.label, Names{next.problem.name, next.author, next.tags});
+    next_.insert_or_assign(next.label, Names{next.problem, next.author, next.tags});
     if (next_.size() == kLookedAtTogether) look();
     return !is_cut_;
   }
@@ -83,9 +83,10 @@ class Look {
 
   void compare(const RunRow& row, const Names& next) {
     const Submission& former = row.entry.submission;
-    if (next.problem != former.problem.name) {
+    const bool is_same_name = next.problem.name == former.problem.name;
+    if (!is_same_name || next.problem.hash != former.problem.hash) {
       if (problems_.row_count == 0) keep_first(row);
-      return problems_.add({former.problem.name});
+      return problems_.add({former.problem.name + (is_same_name ? " with another file" : "")});
     }
     std::set<std::string> lost;
     // Without an author or tags of its own a kernel keeps those of the row.

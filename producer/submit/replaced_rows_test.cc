@@ -51,6 +51,14 @@ TEST(replaced_rows, a_label_that_goes_to_another_problem_is_told) {
   EXPECT_EQ(replaced_rows(source, rows_of({job("a", "argmax"), job("b", "gelu")})), std::nullopt);
 }
 
+TEST(replaced_rows, a_problem_whose_file_has_changed_is_another_problem) {
+  Submission next = job("a", "gelu");
+  next.problem.hash = sha256("edited");
+  EXPECT_THAT(
+      replaced_rows(source_of({next}), rows_of({job("a", "gelu")})),
+      Optional(StartsWith("run r: this call replaces 1 row of another problem (gelu with another file), such")));
+}
+
 TEST(replaced_rows, many_rows_are_one_sentence) {
   std::vector<Submission> many, known;
   for (std::size_t i = 0; i < kLookedAtTogether + 5; ++i) {

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from examples import passed, submission
+from examples import passed, problem, submission
 from simulated_network import SimulatedNetwork
 
 import kq
@@ -80,7 +80,7 @@ class OldRows(Broker):
         self.jobs = {label: seq for seq, label in enumerate(problems, 1)}
 
     def row(self, label: str) -> RunRow:
-        old = submission(label, problem=kq.Problem.of("x", self.problems[label]))
+        old = submission(label, problem=problem(self.problems[label]))
         return RunRow("r", RunEntry(self.jobs[label], old), JobRecord(self.jobs[label]))
 
 
@@ -94,6 +94,13 @@ def test_a_row_of_another_problem_that_is_replaced_is_told() -> None:
         UserWarning, match="'b' has a kernel for other, which one for relu replaces; job 2 is the former"
     ):
         broker.run(replaced.submit("r", [submission("b")], "ann", 9.0, broker.now))
+
+
+def test_a_problem_whose_file_has_changed_is_another_problem() -> None:
+    edited = submission("a", problem=kq.Problem.of("edited", "relu"))
+    with pytest.warns(UserWarning, match="'a' has a kernel for relu, which one for relu with another file replaces"):
+        broker = OldRows({"a": "relu"})
+        broker.run(replaced.submit("r", [edited], "ann", 9.0, broker.now))
 
 
 def test_other_rows_are_replaced_without_a_warning() -> None:

@@ -159,11 +159,12 @@ std::string leased_text(const JobStatus& status, const JobRecord& job, const std
   return "was leased to the worker " + status.worker + " " + age + " ago" + attempt + other_builds_text(others, now_ms);
 }
 
-// Names the command that shows the result of a finished job. Empty for a job whose run is unknown.
+// Names the command that shows the result of a finished job, as the row of its run may be that of a newer job. Empty
+// for a job whose run is unknown.
 std::string results_hint(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
   const bool passed = status.verdict == to_string(VerdictName::passed);
-  return "; kq results " + producer::shell_quoted(job.run) + (passed ? " shows its times" : " --failed shows why");
+  return "; kq show " + std::to_string(status.seq) + (passed ? " shows its times" : " shows why");
 }
 
 // Asks the broker for the record of a job. Returns an empty record if the job has changed its state meanwhile.

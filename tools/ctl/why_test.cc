@@ -107,7 +107,7 @@ TEST(ctl_why, running_and_finished_jobs_are_explained_too) {
   EXPECT_EQ(kq.run({"why", "8", "9"}), 0);
   EXPECT_EQ(kq.out.str(),
             "job 8 has been running for 3 min, attempt 2\n"
-            "job 9 is finished: passed; kq results monday shows its times\n");
+            "job 9 is finished: passed; kq show 9 shows its times\n");
   EXPECT_EQ(kq.run({"why", "8", "9", "10"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: 1 job is unknown to broker ipc:///tmp/kq.sock\n");
 }
@@ -193,7 +193,7 @@ TEST(ctl_why, a_finished_job_is_explained_with_the_command_that_shows_its_result
   EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer");  // the run is unknown
   record.run = "my run";
   EXPECT_EQ(why_text(over, record, {}, kNow),
-            "job 7 is finished: wrong_answer; kq results 'my run' --failed shows why");
+            "job 7 is finished: wrong_answer; kq show 7 shows why");
 }
 
 TEST(ctl_why, a_run_is_explained_from_its_rows_and_former_jobs) {

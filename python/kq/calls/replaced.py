@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from kq.calls import operations
 from kq.calls.operations import Operation, checked, rows_of
 from kq.errors import BadInput, BrokerUnreachable
-from kq.records.submission import Submission
+from kq.records.submission import Problem, Submission
 from kq.records.validate import span_s
 from kq.wire.messages import JobAck
 
@@ -31,27 +31,33 @@ def submit(
 
 
 def warn_of_replaced(run: str, submissions: Sequence[Submission], left_s: float) -> Operation[None]:
-    """Warns where the run has a row with the label of a submission and another problem's name.
+    """Warns where the run has a row with the label of a submission and another problem's name or file.
 
     Only the first LOOKED_AT_MAX submissions are looked at, and none whose label begins with the name of its problem, as
     those of evaluate() do. The operation takes at most `left_s` seconds.
     """
     first = checked(run, submissions[:LOOKED_AT_MAX])
-    problems = {one.label: one.problem.name for one in first if not one.label.startswith(f"{one.problem.name}/")}
+    problems = {one.label: one.problem for one in first if not one.label.startswith(f"{one.problem.name}/")}
     try:
         rows = (yield from rows_of(run, problems, min(left_s, ROWS_TIMEOUT_S))) if left_s > 0 else {}
     except (BadInput, BrokerUnreachable):
         return
-    replaced = [row for label, row in rows.items() if row.entry.submission.problem.name != problems[label]]
+    replaced = [row for label, row in rows.items() if not _is_same(row.entry.submission.problem, problems[label])]
     if not replaced:
         return
     old = replaced[0]
+    former, new = old.entry.submission.problem.name, problems[old.label].name
+    new += " with another file" if former == new else ""
     more = f", and so for {len(replaced) - 1} more" if len(replaced) > 1 else ""
     _warn(
-        f"run {run!r}: the row {old.label!r} has a kernel for {old.entry.submission.problem.name}, which one for "
-        f"{problems[old.label]} replaces{more}; job {old.entry.seq} is the former one; kernels of other problems "
+        f"run {run!r}: the row {old.label!r} has a kernel for {former}, which one for "
+        f"{new} replaces{more}; job {old.entry.seq} is the former one; kernels of other problems "
         "need other labels or another run"
     )
+
+
+def _is_same(one: Problem, other: Problem) -> bool:
+    return (one.name, one.hash) == (other.name, other.hash)
 
 
 def _warn(text: str) -> None:
