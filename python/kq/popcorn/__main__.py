@@ -14,7 +14,8 @@ import uuid
 from pathlib import Path
 
 from kq.errors import BadInput, exit_code_of
-from kq.popcorn.evaluation import Outcome, evaluate, rows_of, run_kq
+from kq.popcorn.directives import directives_of
+from kq.popcorn.evaluation import Outcome, evaluate, rows_of, submit_and_wait
 from kq.popcorn.texts import protocol_lines, report, run_and_check_text
 
 WRONG = 112  # the exit code of an eval program whose check fails
@@ -39,7 +40,7 @@ def cli(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="popcorn-cli")
     parser.add_argument("verb", choices=["submit"])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--leaderboard", required=True)
+    parser.add_argument("--leaderboard", help="the leaderboard; without it that of a line '#!POPCORN leaderboard NAME'")
     parser.add_argument("--gpu", default="")
     parser.add_argument("--mode", default="leaderboard", choices=MODES)
     parser.add_argument("-o", "--output", type=Path)
@@ -48,11 +49,25 @@ def cli(words: list[str]) -> int:
     checkout = os.environ.get("KQ_POPCORN")
     if not checkout:
         raise BadInput("KQ_POPCORN must name the checkout of the problems")
+    code = text_of(given.file)
+    directives = directives_of(code)
+    leaderboard = given.leaderboard or directives.leaderboard
+    if not leaderboard:
+        raise BadInput(
+            "no leaderboard is named: --leaderboard NAME names it, or a line '#!POPCORN leaderboard NAME' in "
+            f"{given.file}"
+        )
     placed = options() + ([] if given.gpu in ANY_GPU else ["--gpu", given.gpu])
-    code = given.file.read_text()
-    [outcome] = evaluate(checkout, [code], mode=given.mode, name=given.leaderboard, options=placed)
+    [outcome] = evaluate(checkout, [code], mode=given.mode, name=leaderboard, options=placed)
     write_report(outcome, given.mode, given.output)
     return 0 if outcome.passed else 1
+
+
+def text_of(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
 
 
 def write_report(outcome: Outcome, mode: str, path: Path | None) -> None:
@@ -69,7 +84,7 @@ def run_and_check(words: list[str]) -> int:
     run = f"check-{uuid.uuid4().hex[:12]}"
     if "ref_origin=local" in words:  # the reference is a file, and level and number only name it
         words = [word for word in words if not word.startswith(("level=", "problem_id="))]
-    run_kq(["submit", *words, *options(), "--run", run, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
+    submit_and_wait(run, [*words, *options()])
     for row in rows_of(run):
         print(run_and_check_text(row), end="")
     return 0

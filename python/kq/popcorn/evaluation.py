@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kq.errors import BadInput, InfraError
+from kq.popcorn.leaderboards import leaderboards_in, spelled_unlike_a_path
 
 NS_PER_US = 1e3
 BAD_INPUT_EXIT = 2
@@ -78,30 +79,42 @@ def evaluate(
 ) -> list[Outcome]:
     """Judges each code and returns the outcomes in the same order.
 
-    `problem` is the folder of a problem, or with `name` a checkout that has a problem of this name. `options` are more
-    words for kq submit, such as ["--device", "cuda"]. Raises BadInput for a problem or a code that cannot be sent, and
-    InfraError if kq could not judge a code.
+    `problem` is the folder of a problem, or with `name` a checkout that has a problem of this name, whatever problem
+    the lines `#!POPCORN` of a code name. `options` are more words for kq submit, such as ["--device", "cuda"]. Raises
+    BadInput for a problem or a code that cannot be sent, and InfraError if kq could not judge a code.
     """
     run = f"popcorn-{uuid.uuid4().hex[:12]}"
     with tempfile.TemporaryDirectory(prefix="kq-popcorn.") as folder:
-        stem = name or Path(problem).resolve().name
         for index, code in enumerate(codes):
-            Path(folder, f"{index}_{stem}.py").write_text(code)
-        words = ["submit", folder, "--problems" if name else "--problem", str(problem), "--run", run, *options]
+            Path(folder, f"{index}_submission.py").write_text(code)
+        words = [folder, *problem_words(problem, name), *options]
         if WORKLOADS[mode]:
             words += ["--workloads", WORKLOADS[mode]]
-        run_kq([*words, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
+        try:
+            submit_and_wait(run, words)
+        except BadInput as error:
+            known = leaderboards_in(problem) if name else []
+            if not known or "has no problem" not in str(error):
+                raise
+            raise BadInput(f"there is no leaderboard {name} in {problem}; there are {', '.join(known)}") from error
     jobs = {row["label"].rpartition("/")[2]: row for row in rows_of(run)}
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows_of(run, "--level", "case"):
         cases.setdefault(row["label"].rpartition("/")[2], []).append(row)
     found = []
     for index in range(len(codes)):
-        label = f"{index}_{stem}"
+        label = f"{index}_submission"
         if label not in jobs:
             raise InfraError(f"kq knows no job of code {index}")
         found.append(outcome_of(jobs[label], cases.get(label, []), mode))
     return found
+
+
+def problem_words(problem: str | Path, name: str) -> list[str]:
+    """Returns the words for kq submit that name the problem of all codes."""
+    if not name:
+        return ["--problem", str(problem)]
+    return ["--problem", spelled_unlike_a_path(name), "--problems", str(problem)]
 
 
 def outcome_of(job: dict[str, Any], cases: Sequence[dict[str, Any]], mode: str) -> Outcome:
@@ -148,6 +161,11 @@ def evaluate_code(
 def rows_of(run: str, *words: str) -> list[dict[str, Any]]:
     text = run_kq(["dump", "--run", run, "--format", "jsonl", *words])
     return [json.loads(line) for line in text.splitlines()]
+
+
+def submit_and_wait(run: str, words: Sequence[str]) -> None:
+    """Runs kq submit for the jobs of a new run and waits for them. Raises BadInput or InfraError with what it says."""
+    run_kq(["submit", *words, "--run", run, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
 
 
 def run_kq(words: Sequence[str]) -> str:
