@@ -18,7 +18,9 @@ from kq.popcorn import evaluation
 from kq.popcorn.__main__ import cli
 from kq.popcorn.directives import directives_of
 from kq.popcorn.evaluation import submit_and_wait
+from kq.popcorn.gpus import gpus_of
 from kq.popcorn.leaderboards import leaderboards_in
+from kq.wire.messages import BrokerReply, WorkerStatus
 
 PROBLEM = ROOT / "examples/popcorn/vector_add"
 CODE = re.sub("^#!POPCORN.*\n", "", (PROBLEM / "submission.py").read_text(), flags=re.M)
@@ -134,9 +136,56 @@ def test_a_file_that_cannot_be_read_is_bad_input(submit: Popcorn) -> None:
             cli(["submit", "--leaderboard", "sub", name])
 
 
+def test_gpus_are_those_of_the_gateway(submit: Popcorn, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = ["--leaderboard", "sub"]
+    for gpu, device, model in (
+        ("cpu", "cpu", ""),
+        ("h100", "any", GPU.model),
+        (GPU.model, "any", GPU.model),
+        ("NVIDIA", "any", ""),
+    ):
+        assert submit(f"# on {gpu}\n{CODE}", "--gpu", gpu, *name) == 0
+        assert submit.sent() == ("popcorn/sub", device, model)
+    monkeypatch.setenv("KQ_SUBMIT_OPTIONS", "--priority high --device cpu")
+    assert submit(f"# twice\n{CODE}", "--gpu", "CPU", *name) == 0
+    assert submit.sent()[1] == "cpu"
+
+
+def test_a_gpu_that_no_worker_has_is_an_error(submit: Popcorn, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = ["--leaderboard", "sub"]
+    sentence = "no connected worker has a GPU L40S; there are H100, CPU"
+    for code, words in ((CODE, ["--gpu", "L40S"]), (f"#!POPCORN gpus L40S\n{CODE}", [])):
+        with pytest.raises(kq.BadInput, match=f"^{sentence}$"):
+            submit(code, *words, *name)
+    assert submit.runs == []
+
+
+def test_the_gpu_of_the_file_is_for_calls_without_the_flag(submit: Popcorn) -> None:
+    assert submit(f"#!POPCORN leaderboard sub\n#!POPCORN gpu H100\n# 3\n{CODE}") == 0
+    assert submit.sent()[2] == GPU.model
+    several = f"#!POPCORN leaderboard sub\n#!POPCORN gpus A100 H100\n{CODE}"
+    sentence = "code.py names 2 GPUs, A100 and H100, but a submission runs on one: --gpu NAME chooses it"
+    with pytest.raises(kq.BadInput, match=f"^{sentence}$"):
+        submit(several)
+    assert submit(several, "--gpu", "CPU") == 0
+    assert submit.sent()[1] == "cpu"
+
+
 def test_lines_of_a_file_are_read_as_popcorn_cli_reads_them() -> None:
     lines = ("//!POPCORN Leaderboard a", "#!POPCORN GPUS L4 T4", " #!POPCORN leaderboard indented", "#!POPCORN gpu")
     found = directives_of("\n".join([*lines, "#!POPCORN leaderboard b c", "#!POPCORN leaderboard", "# POPCORN gpu X"]))
     assert (found.leaderboard, found.gpus) == ("b", [])
     assert directives_of("\n".join(lines[:3]) + "\r\n").gpus == ["L4", "T4"]
     assert directives_of("").leaderboard == ""
+
+
+def test_gpus_have_the_short_names_of_the_gateway() -> None:
+    def names(*models: str) -> list[str]:
+        devices = [kq.DeviceInfo(kq.DeviceKind.CUDA, model) for model in models]
+        return [gpu.name for gpu in gpus_of(BrokerReply(workers=[WorkerStatus(devices=[*devices, DEVICE])]))]
+
+    models = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090")  # those of job_test.cc
+    assert names(*models) == ["A100", "H100", "RTX_4090", "CPU"]
+    several = ["A100", "NVIDIA_H100_80GB_HBM3", "NVIDIA_H100_PCIe", "RTX_4090", "CPU"]
+    assert names(*models, "NVIDIA H100 PCIe") == several
+    assert names("NVIDIA", "Tesla T4") == ["GPU", "T4", "CPU"]

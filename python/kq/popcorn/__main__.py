@@ -13,9 +13,11 @@ import sys
 import uuid
 from pathlib import Path
 
+from kq.client import Client
 from kq.errors import BadInput, exit_code_of
-from kq.popcorn.directives import directives_of
+from kq.popcorn.directives import Directives, directives_of
 from kq.popcorn.evaluation import Outcome, evaluate, rows_of, submit_and_wait
+from kq.popcorn.gpus import gpu_of
 from kq.popcorn.texts import protocol_lines, report, run_and_check_text
 
 WRONG = 112  # the exit code of an eval program whose check fails
@@ -41,7 +43,7 @@ def cli(words: list[str]) -> int:
     parser.add_argument("verb", choices=["submit"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--leaderboard", help="the leaderboard; without it that of a line '#!POPCORN leaderboard NAME'")
-    parser.add_argument("--gpu", default="")
+    parser.add_argument("--gpu", help="the GPU, such as H100 or CPU; without it that of a line '#!POPCORN gpu NAME'")
     parser.add_argument("--mode", default="leaderboard", choices=MODES)
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--no-tui", action="store_true", help="has no effect: there is no other form")
@@ -57,7 +59,7 @@ def cli(words: list[str]) -> int:
             "no leaderboard is named: --leaderboard NAME names it, or a line '#!POPCORN leaderboard NAME' in "
             f"{given.file}"
         )
-    placed = options() + ([] if given.gpu in ANY_GPU else ["--gpu", given.gpu])
+    placed = placed_options(only_gpu(given.file, directives) if given.gpu is None else given.gpu)
     [outcome] = evaluate(checkout, [code], mode=given.mode, name=leaderboard, options=placed)
     write_report(outcome, given.mode, given.output)
     return 0 if outcome.passed else 1
@@ -68,6 +70,28 @@ def text_of(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
+
+
+def only_gpu(path: Path, directives: Directives) -> str:
+    """Returns the GPU that the lines of a file name, or an empty text if none does."""
+    if len(directives.gpus) > 1:
+        *others, last = directives.gpus
+        raise BadInput(
+            f"{path} names {len(directives.gpus)} GPUs, {', '.join(others)} and {last}, but a submission runs on one: "
+            "--gpu NAME chooses it"
+        )
+    return "".join(directives.gpus)
+
+
+def placed_options(gpu: str) -> list[str]:
+    """Returns options() with those that select a GPU. Raises BadInput if no connected worker has it."""
+    given = options()
+    if gpu in ANY_GPU:
+        return given
+    with Client() as client:
+        words = gpu_of(gpu, client.status()).options()
+    named = any(given[at : at + 2] == words for at in range(len(given)))
+    return given if named else [*given, *words]
 
 
 def write_report(outcome: Outcome, mode: str, path: Path | None) -> None:
