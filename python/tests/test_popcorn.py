@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from conftest import RealBroker, program
+from conftest import STOP_LIMIT_S, RealBroker, program
 from examples import ROOT, passed
 from fake_worker import DEVICE, GPU, FakeWorker
 
@@ -189,3 +195,58 @@ def test_gpus_have_the_short_names_of_the_gateway() -> None:
     several = ["A100", "NVIDIA_H100_80GB_HBM3", "NVIDIA_H100_PCIe", "RTX_4090", "CPU"]
     assert names(*models, "NVIDIA H100 PCIe") == several
     assert names("NVIDIA", "Tesla T4") == ["GPU", "T4", "CPU"]
+
+
+class Waiting:
+    """A call of popcorn-cli whose job waits in the queue of a broker without workers."""
+
+    def __init__(self, broker: RealBroker, checkout: Path, folder: Path) -> None:
+        (folder / "code.py").write_text(CODE)
+        env = os.environ | {
+            "KQ_BROKER": broker.url,
+            "KQ_POPCORN": str(checkout),
+            "KQ_PROGRAM": str(program("kq")),
+            "PYTHONPATH": str(ROOT / "python"),
+        }
+        words = ["-m", "kq.popcorn", "cli", "submit", "--leaderboard", "sub", "code.py"]
+        self.broker = broker
+        self.process = subprocess.Popen(
+            [sys.executable, *words], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.await_queued()
+
+    def await_queued(self) -> None:
+        end = time.monotonic() + STOP_LIMIT_S
+        with kq.Client(self.broker.url) as client:
+            while client.status().queued == 0:
+                assert time.monotonic() < end and self.process.poll() is None
+                time.sleep(0.01)
+
+    def end(self, number: signal.Signals) -> tuple[int, str]:
+        """Sends the signal and returns the exit code and what the program says."""
+        self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=STOP_LIMIT_S)
+        return self.process.returncode, said
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_an_interrupt_cancels_the_job(
+    number: signal.Signals, code: int, broker: RealBroker, checkout: Path, folder: Path
+) -> None:
+    ended, said = Waiting(broker, checkout, folder).end(number)
+    assert (ended, said) == (code, "kq.popcorn: interrupted, and its job is cancelled\n")
+    with kq.Client(broker.url) as client:
+        assert client.status().queued == 0
+
+
+def test_an_interrupt_leaves_the_job_of_another_call(broker: RealBroker, checkout: Path, folder: Path) -> None:
+    first, second = Waiting(broker, checkout, folder), Waiting(broker, checkout, folder)
+    end = time.monotonic() + STOP_LIMIT_S
+    runs = [program("kq"), "ctl", "runs", "--json", "--broker", broker.url]
+    while len(json.loads(subprocess.run(runs, capture_output=True, check=True).stdout)["runs"]) < 2:
+        assert time.monotonic() < end
+    with kq.Client(broker.url) as client:
+        ended, said = second.end(signal.SIGTERM)
+        assert ended == 143 and "kq ctl cancel --run popcorn-" in said
+        assert client.status().queued == 1
+    assert first.end(signal.SIGINT)[0] == 130

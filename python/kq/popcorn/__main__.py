@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import uuid
 from pathlib import Path
+from types import FrameType
 
 from kq.client import Client
 from kq.errors import BadInput, exit_code_of
@@ -122,7 +124,18 @@ def options() -> list[str]:
 VERBS = {"eval": eval_program, "cli": cli, "run_and_check": run_and_check}
 
 
+def end(number: int, frame: FrameType | None) -> None:
+    """Ends the program for a signal. The exit code is that of a shell, 143 for SIGTERM. The signal is ignored from then
+    on, because `timeout` sends it twice.
+    """
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
 def main() -> int:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored
+            signal.signal(number, end)
     if len(sys.argv) > 1 and sys.argv[1] in VERBS:
         return VERBS[sys.argv[1]](sys.argv[2:])
     print((__doc__ or "").strip(), file=sys.stderr)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -13,11 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kq.errors import BadInput, InfraError
+from kq.errors import BadInput, Error, InfraError
 from kq.popcorn.leaderboards import leaderboards_in, spelled_unlike_a_path
 
 NS_PER_US = 1e3
 BAD_INPUT_EXIT = 2
+STOP_LIMIT_S = 10.0  # how long kq submit may take to end after an interrupt
 # The selections among a problem's workloads, by the mode of a run.
 WORKLOADS = {"test": "test.*", "benchmark": "benchmark.*", "leaderboard": ""}
 # Verdicts that say nothing about the submission.
@@ -163,19 +166,72 @@ def rows_of(run: str, *words: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def submit_and_wait(run: str, words: Sequence[str]) -> None:
-    """Runs kq submit for the jobs of a new run and waits for them. Raises BadInput or InfraError with what it says."""
-    run_kq(["submit", *words, "--run", run, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
-
-
 def run_kq(words: Sequence[str]) -> str:
     """Runs kq and returns its output. Raises BadInput or InfraError with what it says."""
-    program = os.environ.get("KQ_PROGRAM", "kq")
+    with started(words) as process:
+        try:
+            output, said = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    check(process, words, said)
+    return output
+
+
+def submit_and_wait(run: str, words: Sequence[str]) -> None:
+    """Runs kq submit for the jobs of a new run and waits for them. Raises BadInput or InfraError with what it says.
+
+    After an interrupt nobody waits for the jobs. So they are cancelled, or a sentence on standard error says how to
+    cancel them. Where SIGTERM raises SystemExit in this program, it is an interrupt, too, and kq submit has a session
+    of its own: a ^C of the terminal and a signal to the process group reach this program alone, which ends kq submit
+    with one signal. Elsewhere kq submit ends with its process group.
+    """
+    words = ["submit", *words, "--run", run, "--wait", "--exit-zero", "--json", "--quiet", "--progress", "none"]
+    process = started(words, is_apart=signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL)
     try:
-        done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+        _, said = process.communicate()
+    except (KeyboardInterrupt, SystemExit):
+        print(f"kq.popcorn: interrupted{what_became_of_jobs(run, process)}", file=sys.stderr)
+        raise
+    check(process, words, said)
+
+
+def what_became_of_jobs(run: str, process: subprocess.Popen[str]) -> str:
+    """Ends kq submit and cancels its jobs. Returns the end of a sentence that begins with `interrupted`.
+
+    Where another call has submitted one of the jobs before, no job is cancelled: the other call may still wait for it.
+    """
+    how = f"; the command kq ctl cancel --run {run} cancels what it has submitted"
+    process.terminate()
+    try:
+        output, _ = process.communicate(timeout=STOP_LIMIT_S)
+        jobs = json.loads(output)["jobs"]
+    except (subprocess.TimeoutExpired, ValueError):  # without an object, kq submit was ended before it began
+        process.kill()
+        return how
+    waiting = [job["acceptance"] for job in jobs if job["state"] != "finished"]
+    if not waiting or set(waiting) != {"accepted"}:
+        return how
+    try:
+        run_kq(["ctl", "cancel", "--run", run])
+    except Error as error:
+        return f"{how}: {error}"
+    return ", and its job is cancelled" if len(waiting) == 1 else f", and its {len(waiting)} jobs are cancelled"
+
+
+def started(words: Sequence[str], is_apart: bool = False) -> subprocess.Popen[str]:
+    """Starts kq, in a session of its own if it `is_apart`."""
+    program = os.environ.get("KQ_PROGRAM", "kq")
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen([program, *words], stdout=pipe, stderr=pipe, text=True, start_new_session=is_apart)
     except FileNotFoundError as error:
         raise InfraError(f"there is no program {program} in PATH") from error
-    if done.returncode == 0:
-        return done.stdout
-    said = done.stderr.strip() or f"kq {words[0]} ended with exit code {done.returncode}"
-    raise BadInput(said) if done.returncode == BAD_INPUT_EXIT else InfraError(said)
+
+
+def check(process: subprocess.Popen[str], words: Sequence[str], said: str) -> None:
+    """Raises BadInput or InfraError if the program failed."""
+    if process.returncode == 0:
+        return
+    said = said.strip() or f"kq {words[0]} ended with exit code {process.returncode}"
+    raise BadInput(said) if process.returncode == BAD_INPUT_EXIT else InfraError(said)
