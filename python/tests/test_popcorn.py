@@ -1,4 +1,4 @@
-"""Tests the program in the place of popcorn-cli: which leaderboard and GPU a submission goes to, and what an interrupt leaves."""
+"""Tests calls in the form of popcorn-cli: the leaderboard and GPU of a submission, and what an interrupt leaves."""
 
 from __future__ import annotations
 
