@@ -64,6 +64,7 @@ struct RunQuery {
   std::string after_label;
   std::uint32_t limit = 0;
   bool with_samples = false;
+  bool with_reruns = false;  // whether the rows have their reruns
 };
 // Asks for rows of all boards in the order of keys, after `after_key` (raw bytes of a key; empty: from the start).
 struct BoardQuery {
@@ -389,6 +390,7 @@ void fields(V& v, RunQuery& x) {
   v("after_label", x.after_label);
   v("limit", x.limit);
   v("with_samples", x.with_samples);
+  v("with_reruns", x.with_reruns);
 }
 template <class V>
 void fields(V& v, BoardQuery& x) {

@@ -17,6 +17,7 @@
 #include "core/bytes/hash.h"
 #include "core/device.h"
 #include "core/job.h"
+#include "core/leaderboard.h"
 #include "core/result.h"
 #include "core/submission.h"
 
@@ -124,6 +125,8 @@ struct RunRow {
   RunEntry entry;
   JobRecord job;
   std::optional<Result> result;  // present exactly when the job is finished
+  // Former jobs of this kernel in this run. A board counts them too, so that nobody gains by reruns until one is lucky.
+  std::vector<KernelRun> reruns{};
 
   friend bool operator==(const RunRow&, const RunRow&) = default;
 };
@@ -171,6 +174,7 @@ void fields(V& v, RunRow& x) {
   v("entry", x.entry);
   v("job", x.job);
   v("result", x.result);
+  v("reruns", x.reruns);
 }
 
 }  // namespace kq

@@ -135,6 +135,26 @@ Expected<void> settle_samples(const Store& store, Sequence seq, bool with_sample
   return {};
 }
 
+// Adds the jobs of the row's kernel that were submitted for the run, too: a forced rerun has taken over their row, or
+// they have another one.
+Expected<void> add_reruns(const Store& store, RunRow& row) {
+  const auto own = board_row(row.entry.submission, *row.result, row.entry.seq, row.job.finished_at_ms);
+  if (!own) return {};
+  KQ_TRY_VALUE(const auto bytes,
+               store.get(Family::kernel, kernel_key(own->problem_hash, own->kernel_hash, own->device_model)));
+  if (!bytes) return {};
+  const auto kernel = decode<LeaderboardRow>(*bytes);
+  if (!kernel) return damaged(Family::kernel, job_text(row.entry.seq), kernel.error().message);
+  const std::string key = run_key(row.run, row.entry.submission.label);
+  for (const KernelRun& run : kernel->runs) {
+    if (run.seq == row.entry.seq) continue;
+    KQ_TRY_VALUE(const auto job, read_job(store, run.seq));
+    KQ_TRY_VALUE(const auto reused, store.get(Family::reuse, reuse_key(run.seq, key)));
+    if ((job && job->run == row.run) || reused) row.reruns.push_back(run);
+  }
+  return {};
+}
+
 struct Page {
   std::vector<std::pair<std::string, std::string>> items;  // key and value
   bool more = false;
@@ -248,6 +268,7 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   for (RunRow& row : reply.rows) {
     if (!row.result) continue;
     KQ_TRY(settle_samples(store, row.entry.seq, query.with_samples, *row.result));
+    if (query.with_reruns) KQ_TRY(add_reruns(store, row));
   }
   return reply;
 }

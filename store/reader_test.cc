@@ -116,6 +116,44 @@ TEST_F(ReaderTest, a_run_comes_in_label_order_with_each_job_joined) {
   EXPECT_FALSE(reply.rows[2].result);
 }
 
+TEST_F(ReaderTest, former_jobs_of_a_kernel_in_the_run_are_its_reruns_when_asked_for) {
+  for (const Sequence seq : {1, 2, 3}) put_job("r", "a", seq, JobState::finished);  // the row goes to job 3
+  put_job("other", "a", 4, JobState::finished);
+  for (const auto& [seq, name] : {std::pair<Sequence, std::string>{1, "r"}, {2, "other"}, {3, "r"}, {4, "other"}}) {
+    JobRecord job = examples::job();
+    job.seq = seq;
+    job.state = JobState::finished;
+    job.run = name;
+    put(Family::state, sequence_key(seq), encode(job));
+  }
+  put(Family::reuse, reuse_key(2, run_key("r", "a")), reuse_value(1));  // it was a row of this run, too
+  Result result = examples::result();
+  Measurement& measured = std::get<Passed>(result.verdict).measurement;
+  measured.submission.sample_count = measured.reference.sample_count = 20;
+  result.cases.clear();
+  result.kernels_ran.reset();
+  put(Family::result, sequence_key(3), encode(result));
+  RunEntry entry = examples::run_entry();
+  entry.seq = 3;
+  entry.submission.label = "a";
+  entry.submission.problem.workloads = {Workload{}};
+  put(Family::run, run_key("r", "a"), encode(entry));
+  const auto own = board_row(entry.submission, result, 3, 1);
+  ASSERT_TRUE(own);
+  LeaderboardRow kernel = *own;
+  kernel.runs.clear();
+  for (const Sequence seq : {1, 2, 3, 4, 5}) kernel.runs.push_back({.seq = seq, .median_ns = 10.0 * double(seq)});
+  put(Family::kernel, kernel_key(own->problem_hash, own->kernel_hash, own->device_model), encode(kernel));
+
+  RunQuery query{.run = "r", .after_label = "", .limit = 10};
+  EXPECT_TRUE(read_run(store, query).value().rows.at(0).reruns.empty());
+  query.with_reruns = true;
+  const auto reply = read_run(store, query);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_THAT(reply->rows.at(0).reruns,
+              ElementsAre(testing::Field(&KernelRun::seq, 1), testing::Field(&KernelRun::seq, 2)));
+}
+
 TEST_F(ReaderTest, runs_come_by_name_whatever_they_hold) {
   for (const char* const run : {"nightly", "nightly2", "a"}) {
     for (const char* const label : {"x", "y", "z"}) put_job(run, label, ++last_, JobState::queued);

@@ -254,7 +254,11 @@ inline RunOwner run_owner() {
   return {.owner = "ada@lab", .shared = {"bob@lab", "web/eve"}};
 }
 inline RunRow run_row() {
-  return {.run = "nightly", .entry = run_entry(), .job = job(), .result = result()};
+  return {.run = "nightly",
+          .entry = run_entry(),
+          .job = job(),
+          .result = result(),
+          .reruns = {{.seq = 41, .median_ns = 3, .reference_ns = 21, .noise_ns = 0.5, .reference_noise_ns = 2}}};
 }
 
 inline LeaderboardRow leaderboard_row() {
@@ -302,7 +306,7 @@ inline BuildObject build_object() {
 inline std::vector<ClientRequest> client_requests() {
   return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}, .submitter = "ada@lab"},
           StatusQuery{.seqs = {42, 43}, .wait_ms = 20'000},
-          RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
+          RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true, .with_reruns = true},
           BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50},
           BrokerQuery{},
           CancelJobs{.seqs = {42, 43}, .submitter = "ada"},

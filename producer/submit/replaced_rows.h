@@ -21,8 +21,8 @@ inline constexpr std::size_t kLookQueriesMax = 100;
 // queries, and then fails.
 ReadRows look_at_rows(Client& client, const std::string& run);
 
-// Returns one sentence about the rows of the run that have the label of a job and another problem's name or file, or that
-// lose their author or tags. Returns nothing where there are none.
+// Returns one sentence about the rows of the run that have the label of a job and another problem's name or file, or
+// that lose their author or tags. Returns nothing where there are none.
 std::optional<std::string> replaced_rows(const JobSource& source, const ReadRows& read);
 // Does the same for jobs that are all in memory.
 std::optional<std::string> replaced_rows(const Prepared& prepared, const ReadRows& read);

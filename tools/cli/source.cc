@@ -73,6 +73,22 @@ Expected<bool> has_next_page(bool more, bool is_empty) {
   return more;
 }
 
+Expected<void> each_row_of(Source& source, const RunQuery& query, const VisitRow& visit) {
+  RunPages pages(source, query);
+  RunReply page;
+  while (true) {
+    Expected<RunReply> next = pages.next(std::move(page));
+    if (!next) return failure(next.error());
+    page = std::move(*next);
+    const Expected<bool> more = has_next_page(page.more, page.rows.empty());
+    if (!more) return failure(more.error());
+    for (const RunRow& row : page.rows) {
+      if (const auto visited = visit(row); !visited) return visited;
+    }
+    if (!*more) return {};
+  }
+}
+
 Expected<OpenSource> open_broker(const SourceOptions& options) {
   Expected<producer::Client> connected = producer::Client::connect(options.broker, options.key);
   if (!connected) return failure(connected.error());
@@ -103,19 +119,12 @@ std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store) {
 }
 
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples) {
-  RunPages pages(source, {.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples});
-  RunReply page;
-  while (true) {
-    Expected<RunReply> next = pages.next(std::move(page));
-    if (!next) return failure(next.error());
-    page = std::move(*next);
-    const Expected<bool> more = has_next_page(page.more, page.rows.empty());
-    if (!more) return failure(more.error());
-    for (const RunRow& row : page.rows) {
-      if (const auto visited = visit(row); !visited) return visited;
-    }
-    if (!*more) return {};
-  }
+  return each_row_of(source, {.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples},
+                     visit);
+}
+
+Expected<void> each_row_with_reruns(Source& source, const std::string& run, const VisitRow& visit) {
+  return each_row_of(source, {.run = run, .after_label = "", .limit = kQueryRowsMax, .with_reruns = true}, visit);
 }
 
 Expected<std::optional<RunRow>> one_row(Source& source, const std::string& run, const std::string& label) {

@@ -44,6 +44,8 @@ std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store);
 // `visit` ends the iteration and is returned.
 using VisitRow = std::function<Expected<void>(const RunRow& row)>;
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples = false);
+// Does the same with RunRow::reruns, for boards.
+Expected<void> each_row_with_reruns(Source& source, const std::string& run, const VisitRow& visit);
 
 // Returns the row of one label, or nothing where the run has no such label.
 Expected<std::optional<RunRow>> one_row(Source& source, const std::string& run, const std::string& label);

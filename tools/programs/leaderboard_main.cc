@@ -154,7 +154,7 @@ Expected<void> show_users(kq::tools::Source& source, const Options& options) {
     return kq::bad_input(
         "--users goes with a RUN, without --by, --top and --kernelbench, and with the formats table and csv");
   kq::tools::UserRanks ranks;
-  KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
+  KQ_TRY(kq::tools::each_row_with_reruns(source, options.run, [&](const kq::RunRow& row) {
     if (!options.no_findings || !row.result || row.result->findings.empty()) ranks.add(row);
     return Expected<void>();
   }));

@@ -117,7 +117,7 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
   std::set<std::string> known_tags;
   bool any = false;
   for (const std::string& one : runs) {
-    KQ_TRY(each_row(source, one, [&](const RunRow& row) {
+    KQ_TRY(each_row_with_reruns(source, one, [&](const RunRow& row) {
       any = true;
       if (!tag.empty()) add_tags(row.entry.submission, tag, known_tags);
       builder.add(row);

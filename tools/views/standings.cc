@@ -42,6 +42,17 @@ bool is_before(const Standing& a, const Standing& b) {
   return std::tie(a.row.device_model, a.row.problem_hash) < std::tie(b.row.device_model, b.row.problem_hash);
 }
 
+// Returns the row of a job on a board with its reruns, of which each counts with the samples of the job.
+std::optional<LeaderboardRow> row_with_reruns(const RunRow& row) {
+  auto made = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms);
+  if (!made || row.reruns.empty()) return made;
+  LeaderboardRow reruns = *made;
+  reruns.runs = row.reruns;
+  reruns.sample_count = made->sample_count * static_cast<std::uint32_t>(row.reruns.size());
+  add_runs(*made, reruns);
+  return made;
+}
+
 std::string submitter_in(const RunRow& row) {
   return submitter_behind(row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter, row.run);
 }
@@ -69,14 +80,14 @@ void StandingsBuilder::add(const RunRow& row, const std::string& value) {
   if (!is_new) {
     // Rows come by run. Label and author are those of the run that brought the job, whatever the other runs are called.
     if (row.run == row.job.run) {
-      if (auto first = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+      if (auto first = row_with_reruns(row)) {
         first->submitter = submitter_in(row);
         rows_[place->second] = std::move(*first);
       }
     }
     return add_names(jobs_[place->second].run_names, {&row.run, 1});
   }
-  auto made = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms);
+  auto made = row_with_reruns(row);
   if (!made) {
     index_.erase(place);
     return;

@@ -200,6 +200,19 @@ TEST(every_view, a_lucky_single_run_does_not_beat_a_kernel_of_five_runs) {
   EXPECT_EQ(said[2].median_us, 12);
 }
 
+TEST(every_view, a_rerun_that_takes_over_the_row_does_not_hide_the_former_jobs) {
+  RunRow lucky = job_of("lucky", 9, 9'000, 100);
+  for (Sequence seq = 6; seq <= 8; ++seq)
+    lucky.reruns.push_back(
+        {.seq = seq, .median_ns = 12'000, .reference_ns = 20'000, .noise_ns = 100, .reference_noise_ns = 100});
+  const auto said = said_by_every_view({job_of("steady", 1, 10'000, 100), lucky});
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0].label, "relu/steady");
+  EXPECT_EQ(said[1].label, "relu/lucky");
+  EXPECT_EQ(said[1].median_us, 12);
+  EXPECT_EQ(said[1].run_count, 4);
+}
+
 TEST(every_view, kernels_inside_the_noise_share_the_rank_and_the_earlier_one_is_first) {
   const auto said = said_by_every_view(
       {job_of("first", 1, 10'050, 100), job_of("second", 2, 10'000, 100), job_of("third", 3, 12'000, 100)});

@@ -296,6 +296,17 @@ class RunEntry:
     submitter: str = ""  # the submitter of this row, as its key proves it; empty where unknown
 
 
+@dataclass(frozen=True)
+class KernelRun:
+    """One job of a kernel on a board."""
+
+    seq: int = 0
+    median_ns: float = 0
+    reference_ns: float = 0
+    noise_ns: float = 0
+    reference_noise_ns: float = 0
+
+
 REPR_TEXT_MAX = 160  # characters of a message in the repr of a row
 
 
@@ -307,6 +318,7 @@ class RunRow:
     entry: RunEntry = field(default_factory=RunEntry)
     job: JobRecord = field(default_factory=JobRecord)
     result: Result | None = None
+    reruns: list[KernelRun] = field(default_factory=list)  # former jobs of this kernel in this run, where asked for
 
     @property
     def label(self) -> str:
@@ -327,17 +339,6 @@ class RunRow:
                 told = self.verdict.evidence.message
         told = one_line(told, REPR_TEXT_MAX)
         return f"<RunRow {self.label!r} of run {self.run!r}, job {self.entry.seq}: {ended}{told and ', ' + told}>"
-
-
-@dataclass(frozen=True)
-class KernelRun:
-    """One job of a kernel on a board."""
-
-    seq: int = 0
-    median_ns: float = 0
-    reference_ns: float = 0
-    noise_ns: float = 0
-    reference_noise_ns: float = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -62,6 +62,7 @@ class RunQuery:
     after_label: bytes = b""
     limit: int = 0
     with_samples: bool = False
+    with_reruns: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ Expected<std::size_t> write_board_folder(Source& source, const BoardFolderOption
   }
   BoardCollector collector;
   for (const std::string& run : runs) {
-    KQ_TRY(each_row(source, run, [&](const RunRow& row) {
+    KQ_TRY(each_row_with_reruns(source, run, [&](const RunRow& row) {
       collector.add(row);
       return Expected<void>();
     }));
