@@ -69,6 +69,8 @@ const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", 
                                                                   {"dtype", "precision"},
                                                                   {"label", "id"},
                                                                   {"gpu_model", "gpu"},
+                                                                  {"gpu_name", "gpu"},
+                                                                  {"gpu_type", "gpu"},
                                                                   {"time_limit_ms", "time_limit_s"},
                                                                   {"not_before_ms", "not_before"},
                                                                   {"deadline_ms", "deadline"},
@@ -92,6 +94,21 @@ const std::map<std::string, std::string, std::less<>> kOtherWords{{"tolerance", 
                                                                   {"filename", "path"},
                                                                   {"kernel_path", "path"}};
 constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
+// The shortest of the other words whose misspellings are noted too. Shorter ones, such as "code", are too similar to
+// keys that other systems use for something else, such as "mode".
+constexpr std::size_t kOtherWordBytesMin = 8;
+
+// Returns the known keys that an unknown one may stand for, or nothing.
+std::string meant_by(const std::string& key) {
+  if (const auto other = kOtherWords.find(key); other != kOtherWords.end()) return other->second;
+  if (const auto meant = sys::nearest(key, kKeys)) return *meant;
+  std::vector<std::string> long_words;
+  for (const auto& [word, meant] : kOtherWords) {
+    if (word.size() >= kOtherWordBytesMin) long_words.push_back(word);
+  }
+  const auto word = sys::nearest(key, long_words);
+  return word ? kOtherWords.at(*word) : "";
+}
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.
 class LineReader {
@@ -282,22 +299,10 @@ class LineParser {
 
   // Notes a key that is ignored but looks like a known one, once for each input. All keys of params are kq's own.
   void note_misspelt_keys() {
-    for (const auto& [key, value] : *line_->object()) {
-      if (std::ranges::find(kKeys, key) != kKeys.end()) continue;
-      const auto other = kOtherWords.find(key);
-      note_unknown(key, other != kOtherWords.end() ? other->second : sys::nearest(key, kKeys).value_or(""));
+    for (const auto& [key, meant] : unknown_keys(*line_->object())) {
+      if (meant.empty() || unknown_keys_.size() >= kUnknownKeysMax || !unknown_keys_.insert(key).second) continue;
+      finds_.note(where_ + ": the key '" + key + "' is unknown and ignored; did you mean " + meant + "?");
     }
-    const Json* params = line_->find("params");
-    if (params == nullptr || params->object() == nullptr) return;
-    for (const auto& [key, value] : *params->object()) {
-      if (std::ranges::find(kTrialKeys, key) == kTrialKeys.end())
-        note_unknown("params." + key, "correctness, warmup or timed");
-    }
-  }
-
-  void note_unknown(const std::string& key, const std::string& meant) {
-    if (meant.empty() || unknown_keys_.size() >= kUnknownKeysMax || !unknown_keys_.insert(key).second) return;
-    finds_.note(where_ + ": the key '" + key + "' is unknown and ignored; did you mean " + meant + "?");
   }
 
   // Returns the members "io" and "metadata" in the form of X.json, or nothing where neither is present.
@@ -468,6 +473,19 @@ class LineParser {
 std::string recognise_jsonl(const fs::path& input) {
   if (is_file(input) && input.extension() == ".jsonl") return "its name ends in .jsonl";
   return is_file(input / kFileName) ? "it holds a " + std::string(kFileName) : "";
+}
+
+std::vector<UnknownKey> unknown_keys(const JsonObject& line) {
+  std::vector<UnknownKey> unknown;
+  for (const auto& [key, value] : line) {
+    if (std::ranges::find(kKeys, key) == kKeys.end()) unknown.push_back({key, meant_by(key)});
+    if (key != "params" || value.object() == nullptr) continue;
+    for (const auto& [inner, number] : *value.object()) {
+      if (std::ranges::find(kTrialKeys, inner) == kTrialKeys.end())
+        unknown.push_back({"params." + inner, "correctness, warmup or timed"});
+    }
+  }
+  return unknown;
 }
 
 void read_jsonl(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {

@@ -8,13 +8,15 @@
 // kernel, and a CUDA text also needs its IOContract as `io`. `files` is an object of texts by file name, whose first is
 // the entry: {"new.py": "...", "helper.py": "..."}. Paths are relative to the file. `problem` may also be a name in
 // --problems DIR; beside `problem_source`, the text of the problem, it is only a name. Unknown keys are ignored,
-// because other systems add their own.
+// because other systems add their own; those that look like a known one are noted.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "producer/client/json.h"
 #include "producer/formats/candidate.h"
 
 namespace kq::producer {
@@ -22,6 +24,14 @@ namespace kq::producer {
 inline constexpr std::size_t kLineBytesMax = 8u << 20;  // enough for the largest source with every character escaped
 
 std::string recognise_jsonl(const std::filesystem::path& input);
+// A key of a line that kq does not know.
+struct UnknownKey {
+  std::string key;    // a key within params has "params." before it
+  std::string meant;  // the known keys that it may stand for; empty: none is similar
+};
+// Returns the unknown keys of a line's object, or of an object of settings for several lines.
+std::vector<UnknownKey> unknown_keys(const JsonObject& line);
+
 void read_jsonl(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
 }  // namespace kq::producer

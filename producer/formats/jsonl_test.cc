@@ -265,6 +265,12 @@ TEST_F(Jsonl, a_key_of_another_system_or_of_params_that_would_be_ignored_is_note
                                     "timed?")));
 }
 
+TEST_F(Jsonl, a_misspelt_word_of_another_system_is_noted) {
+  const Found found = read(line(R"("id": "a", "gpu_modle": "H100", "gpu_type": "H100", "mode": "test")"));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("'gpu_modle' is unknown and ignored; did you mean gpu?"),
+                                       HasSubstr("'gpu_type' is unknown and ignored; did you mean gpu?")));
+}
+
 TEST_F(Jsonl, other_words_for_a_source_are_noted) {
   for (const std::string word : {"code", "kernel", "completion", "solution", "kernel_code"}) {
     EXPECT_THAT(read(line("\"id\": \"a\", \"" + word + "\": \"x\"")).notes,

@@ -46,8 +46,7 @@ std::optional<std::string> path_error(const Json& line) {
 }
 
 // Reads the lines with the reader of files, from memory that has a path.
-Expected<std::vector<producer::Candidate>> candidates_of(const std::string& text, std::int64_t now_ms,
-                                                         std::vector<std::string>& mistakes) {
+Expected<std::vector<producer::Candidate>> candidates_of(const std::string& text, std::int64_t now_ms, BodyJobs& body) {
   const sys::Fd file(::memfd_create("kq-gateway-body", MFD_CLOEXEC));
   if (!file) return our_fault(sys::error_text("the gateway has no memory for the body"));
   for (std::size_t at = 0; at < text.size();) {
@@ -61,7 +60,8 @@ Expected<std::vector<producer::Candidate>> candidates_of(const std::string& text
   producer::Found found = producer::collect([&](const producer::CandidateSink& sink) {
     producer::read_jsonl("/proc/self/fd/" + std::to_string(file.get()), options, sink);
   });
-  mistakes.insert(mistakes.end(), found.mistakes.begin(), found.mistakes.end());
+  body.mistakes.insert(body.mistakes.end(), found.mistakes.begin(), found.mistakes.end());
+  body.notes = std::move(found.notes);
   return std::move(found.candidates);
 }
 
@@ -84,7 +84,7 @@ Expected<BodyJobs> jobs_of_lines(const std::string& text, std::int64_t now_ms) {
       body.mistakes.push_back(std::string(kBodyName) + ":" + std::to_string(number) + ": " + *wrong);
   }
   if (!body.mistakes.empty()) return body;
-  KQ_TRY_VALUE(const auto candidates, candidates_of(text, now_ms, body.mistakes));
+  KQ_TRY_VALUE(const auto candidates, candidates_of(text, now_ms, body));
   producer::Packer packer;
   std::set<std::string> labels;
   for (const producer::Candidate& candidate : candidates) {
@@ -106,6 +106,16 @@ Expected<std::string> lines_of_json(std::string_view text) {
   std::string lines;
   for (const Json& one : *json->array()) lines += producer::to_text(one) + "\n";
   return lines;
+}
+
+// Reads the part `settings` of a form, of which every key is kq's own.
+Expected<JsonObject> read_settings(std::string_view text) {
+  const auto json = producer::parse_json(text);
+  if (!json || json->object() == nullptr) return bad_input("the part settings of the form must be a JSON object");
+  for (const auto& [key, meant] : producer::unknown_keys(*json->object()))
+    return bad_input("the part settings of the form has an unknown key '" + key + "'" +
+                     (meant.empty() ? "; /docs lists the members of a submission" : "; did you mean " + meant + "?"));
+  return *json->object();
 }
 
 // Returns the members of one job of a form: its files, and the settings that all jobs of the form share.
@@ -142,9 +152,7 @@ Expected<std::string> lines_of_form(const Request& request) {
     if (part.name == "problem") problem = &part;
     if (part.name == "io") io = part.content;
     if (part.name == "settings") {
-      const auto json = producer::parse_json(part.content);
-      if (!json || json->object() == nullptr) return bad_input("the part settings of the form must be a JSON object");
-      settings = *json->object();
+      KQ_TRY_VALUE(settings, read_settings(part.content));
     }
     if (part.name != "problem" && part.name != "io" && part.name != "settings" && part.name != "kernel")
       return bad_input("the form has an unknown part '" + part.name + "'; known are kernel, problem, io and settings");
@@ -164,19 +172,21 @@ Expected<std::string> lines_of_form(const Request& request) {
   return lines;
 }
 
+// Returns the jobs of a body as JSON Lines.
+Expected<std::string> lines_of(const Request& request) {
+  const std::string type = media_type(request);
+  if (type == "multipart/form-data") return lines_of_form(request);
+  if (type == "application/json") return lines_of_json(request.body);
+  return request.body;
+}
+
 }  // namespace
 
 Expected<BodyJobs> read_jobs(const Request& request, std::int64_t now_ms) {
-  const std::string type = media_type(request);
-  if (type == "multipart/form-data") {
-    KQ_TRY_VALUE(const std::string lines, lines_of_form(request));
-    return jobs_of_lines(lines, now_ms);
-  }
-  if (type == "application/json") {
-    KQ_TRY_VALUE(const std::string lines, lines_of_json(request.body));
-    return jobs_of_lines(lines, now_ms);
-  }
-  return jobs_of_lines(request.body, now_ms);
+  KQ_TRY_VALUE(std::string lines, lines_of(request));
+  KQ_TRY_VALUE(BodyJobs body, jobs_of_lines(lines, now_ms));
+  body.lines = std::move(lines);
+  return body;
 }
 
 }  // namespace kq::gateway

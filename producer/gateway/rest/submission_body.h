@@ -20,6 +20,8 @@ inline constexpr std::size_t kMistakesShown = 20;
 struct BodyJobs {
   std::vector<producer::PackedJob> jobs;
   std::vector<std::string> mistakes;  // one sentence each; a request with mistakes submits nothing
+  std::vector<std::string> notes;     // one sentence each, on keys that are ignored and look like known ones
+  std::string lines;                  // the jobs as JSON Lines; those of forms do not depend on the boundary
 };
 
 // Fails where the type of the body is unknown or the body as a whole is malformed. `now_ms` is Unix time.

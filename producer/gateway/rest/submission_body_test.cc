@@ -72,6 +72,10 @@ TEST(SubmissionBody, a_form_without_its_parts_is_refused) {
   EXPECT_THAT(refusal(part("name=problem", "x")), HasSubstr("must be a file with a name"));
   EXPECT_THAT(refusal(part("name=other", "x")), HasSubstr("unknown part 'other'"));
   EXPECT_THAT(refusal(part("name=settings", "[1]")), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refusal(part("name=settings", R"({"auther": "ada"})")),
+              HasSubstr("unknown key 'auther'; did you mean author?"));
+  EXPECT_THAT(refusal(part("name=settings", R"({"params": {"time": 3}})")), HasSubstr("unknown key 'params.time'"));
+  EXPECT_THAT(refusal(part("name=settings", R"({"zebra": 1})")), HasSubstr("unknown key 'zebra'; /docs lists"));
   EXPECT_THAT(refusal(part("name=kernel; filename=a.py", "\xFF")), HasSubstr("no UTF-8 text"));
 }
 

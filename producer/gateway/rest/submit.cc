@@ -2,9 +2,10 @@
 //
 // The broker accepts equal work once, so a request that is sent again does no harm. An Idempotency-Key adds that the
 // repeated request gets the same ids, whatever run it would be given, and that another request under the same key is
-// refused. Nothing is kept here: the key decides the name of the run, and each job carries the hashes of key and
-// request as tags. Where the client names the run, the earlier request is found by the label of the first job, or among
-// the first jobs of the run; another request under the same key in a long run may be taken.
+// refused. Requests are compared by the jobs that they describe, since a form has another boundary each time. Nothing
+// is kept here: the key decides the name of the run, and each job carries the hashes of key and request as tags. Where
+// the client names the run, the earlier request is found by the label of the first job, or among the first jobs of the
+// run; another request under the same key in a long run may be taken.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -34,7 +35,7 @@ std::string short_hash(std::string_view text) {
 // The hashes of a request with an Idempotency-Key.
 struct Idempotency {
   std::string key;
-  std::string request;
+  std::string request;  // empty until the body is read
 };
 
 // What the client asked for beside the body.
@@ -51,19 +52,26 @@ Expected<bool> flag(const Request& request, const std::string& name) {
   return bad_input(name + " must be true or false, got '" + value + "'");
 }
 
-Expected<Wishes> wishes_of(const Request& request, const Service& service) {
+Expected<Wishes> wishes_of(const Request& request) {
   Wishes wishes;
   KQ_TRY_VALUE(wishes.force_rerun, flag(request, "force_rerun"));
   wishes.run = request.query_value("run").value_or("");
   if (const auto key = request.header("idempotency-key")) {
     if (key->empty() || key->size() > kIdempotencyKeyBytesMax)
       return bad_input("the Idempotency-Key must have 1 to " + std::to_string(kIdempotencyKeyBytesMax) + " bytes");
-    const std::string asked = wishes.run + '\0' + (wishes.force_rerun ? "1" : "0") + request.body;
-    wishes.idempotency = {.key = short_hash(*key), .request = short_hash(asked)};
-    if (wishes.run.empty()) wishes.run = "key-" + wishes.idempotency->key;
+    wishes.idempotency = {.key = short_hash(*key), .request = ""};
   }
-  if (wishes.run.empty()) wishes.run = "http-" + service.random_name();
   return wishes;
+}
+
+// Completes the wishes by what the body says: `lines` are its jobs.
+void identify(Wishes& wishes, const std::string& lines, const Service& service) {
+  if (wishes.idempotency) {
+    const std::string asked = wishes.run + '\0' + (wishes.force_rerun ? "1" : "0") + lines;
+    wishes.idempotency->request = short_hash(asked);
+  }
+  if (wishes.run.empty())
+    wishes.run = wishes.idempotency ? "key-" + wishes.idempotency->key : "http-" + service.random_name();
 }
 
 // Adds what the wishes say to every job.
@@ -109,7 +117,15 @@ Json answer_json(const SubmittedJob& job) {
   return object.json();
 }
 
-Response answer_of(const Wishes& wishes, const std::vector<SubmittedJob>& submitted, const Request& request) {
+// Returns the first kMistakesShown sentences.
+Json sentences(const std::vector<std::string>& all) {
+  JsonArray shown;
+  for (std::size_t i = 0; i < std::min(all.size(), kMistakesShown); ++i) shown.push_back(Json{all[i]});
+  return Json{std::move(shown)};
+}
+
+Response answer_of(const Wishes& wishes, const std::vector<SubmittedJob>& submitted,
+                   const std::vector<std::string>& notes, const Request& request) {
   std::map<Acceptance, std::size_t> counts;
   JsonArray jobs;
   std::uint32_t retry_ms = 0;
@@ -129,6 +145,7 @@ Response answer_of(const Wishes& wishes, const std::vector<SubmittedJob>& submit
   for (const Acceptance one : {Acceptance::accepted, Acceptance::reused, Acceptance::refused, Acceptance::busy})
     body.add(to_string(one), counts[one]);
   body.add("jobs", Json{std::move(jobs)});
+  if (!notes.empty()) body.add("notes", sentences(notes));
   Json members = body.json();
   Response response =
       status < 400 ? json_response(status, members)
@@ -139,22 +156,21 @@ Response answer_of(const Wishes& wishes, const std::vector<SubmittedJob>& submit
 }
 
 Response mistakes_problem(const std::vector<std::string>& mistakes, const Request& request) {
-  JsonArray shown;
-  for (std::size_t i = 0; i < std::min(mistakes.size(), kMistakesShown); ++i) shown.push_back(Json{mistakes[i]});
   const std::string detail =
       mistakes.front() + (mistakes.size() > 1 ? "; and " + std::to_string(mistakes.size() - 1) + " more" : "");
-  return problem(400, detail, request, {{"errors", Json{std::move(shown)}}});
+  return problem(400, detail, request, {{"errors", sentences(mistakes)}});
 }
 
 }  // namespace
 
 Response post_jobs(const Request& request, Service& service) {
-  auto wishes = wishes_of(request, service);
+  auto wishes = wishes_of(request);
   if (!wishes) return problem_of(wishes.error(), request);
   auto body = read_jobs(request, service.now_ms());
   if (!body) return problem_of(body.error(), request);
   if (!body->mistakes.empty()) return mistakes_problem(body->mistakes, request);
   if (body->jobs.empty()) return problem(400, "the body has no jobs", request);
+  identify(*wishes, body->lines, service);
   const auto earlier = earlier_request(request, service, *wishes, body->jobs.front().submission.label);
   if (!earlier) return problem_of(earlier.error(), request);
   if (*earlier == Earlier::other)
@@ -162,7 +178,7 @@ Response post_jobs(const Request& request, Service& service) {
   apply(*wishes, service, body->jobs);
   const auto submitted = service.submit(request.submitter, wishes->run, body->jobs);
   if (!submitted) return problem_of(submitted.error(), request);
-  Response response = answer_of(*wishes, *submitted, request);
+  Response response = answer_of(*wishes, *submitted, body->notes, request);
   if (*earlier == Earlier::same) response.headers.emplace_back("Idempotency-Replayed", "true");
   return response;
 }

@@ -68,6 +68,39 @@ TEST_F(RestSubmit, a_key_belongs_to_one_request) {
   EXPECT_EQ(post(test_line("c"), std::string(256, 'k')).status, 400);
 }
 
+// Clients draw a boundary for each form.
+TEST_F(RestSubmit, a_form_is_the_same_request_under_another_boundary) {
+  const auto form = [&](const std::string& boundary, std::string_view kernel) {
+    const auto part = [&](const std::string& head, std::string_view content) {
+      return "--" + boundary + "\r\nContent-Disposition: form-data; " + head + "\r\n\r\n" + std::string(content) +
+             "\r\n";
+    };
+    Request request = test_request("POST", "/api/v1/jobs");
+    request.body = part("name=kernel; filename=a.py", kernel) + part("name=problem; filename=p.py", kTestProblem) +
+                   "--" + boundary + "--\r\n";
+    request.headers["content-type"] = "multipart/form-data; boundary=" + boundary;
+    request.headers["idempotency-key"] = "key";
+    return post_jobs(request, service_);
+  };
+  const Response first = form("one", kTestKernel);
+  const Response again = form("two", kTestKernel);
+  EXPECT_EQ(first.status, 201) << first.body;
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_TRUE(is_replay(again));
+  EXPECT_EQ(form("three", std::string(kTestKernel) + "# another\n").status, 422);
+}
+
+TEST_F(RestSubmit, a_misspelt_key_of_a_line_is_noted_in_the_answer) {
+  std::string misspelt = test_line("a");
+  misspelt.insert(1, R"("gpu_model": "H100", "model": "m1", )");
+  const Response response = post(misspelt, "", "r");
+  EXPECT_EQ(response.status, 201);
+  ASSERT_NE(json(response).find("notes"), nullptr) << response.body;
+  EXPECT_EQ(json(response).find("notes")->array()->size(), 1u);
+  EXPECT_THAT(response.body, HasSubstr("body:1: the key 'gpu_model' is unknown and ignored; did you mean gpu?"));
+  EXPECT_EQ(json(post(test_line("b"), "", "r")).find("notes"), nullptr);
+}
+
 // A page of the broker has fewer jobs than the run.
 TEST_F(RestSubmit, a_repeated_request_is_found_in_a_long_run) {
   service_.page_rows = 2;
