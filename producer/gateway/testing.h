@@ -109,7 +109,17 @@ class FakeService final : public Service {
     if (failure_of_all) return failure(*failure_of_all);
     return producer::page_of(rows, query, page_rows);
   }
-  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{.rows = board, .last_key = ""}; }
+  // The key of a row is its place, counted from 1.
+  Expected<BoardReply> board_page(const BoardQuery& query) override {
+    const std::size_t first = query.after_key.empty() ? 0 : static_cast<std::size_t>(query.after_key.front());
+    BoardReply reply;
+    for (std::size_t i = first; i < std::min(board.size(), first + query.limit); ++i) {
+      reply.rows.push_back(board[i]);
+      reply.last_key = std::string(1, static_cast<char>(i + 1));
+    }
+    reply.more = first + query.limit < board.size();
+    return reply;
+  }
   Expected<BrokerReply> broker() override {
     if (failure_of_all) return failure(*failure_of_all);
     return BrokerReply{.version = "1",

@@ -93,7 +93,11 @@ class Rest(GatewayTest):
             self.assertTrue(events.startswith("id: finished\nevent: finished\ndata: "), events)
             known = {"Last-Event-ID": "finished"}
             self.assertEqual(client.call("GET", "/api/v1/runs/a%20run%2F1/events", headers=known).status, 204)
-            self.assertEqual(client.get("/api/v1/boards/relu").json["rows"][0]["label"], "relu/a")
+            (board,) = client.get("/api/v1/boards/relu").json["rows"]
+            self.assertEqual(
+                (board["label"], board["id"], board["run"], board["rank"]), ("relu/a", first, "a run/1", 1)
+            )
+            self.assertEqual(client.get("/api/v1/boards?limit=1").json, {"boards": [board], "next": None})
             self.assertEqual(client.submit([line("relu/a")], run="a run/1").status, 200)
 
     def test_rows_are_those_of_a_dump(self) -> None:

@@ -138,10 +138,13 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
           ? kq::tools::leaderboard_of_boards(source)
           : kq::tools::leaderboard_of_runs(source, options.run, options.board());
   if (!board) return kq::failure(board.error());
+  const std::string other_names = kq::tools::other_names_text(board->other_names);
   if (board->rows.empty() && !options.problem.empty())
-    return kq::failure(kq::Error{ErrorKind::not_found, "no job of problem '" + kq::tools::printable(options.problem) +
-                                                           "' is on a board; kq leaderboard lists the problems"});
+    return kq::failure(kq::Error{ErrorKind::not_found,
+                                 "no job of problem '" + kq::tools::printable(options.problem) + "' is on a board; " +
+                                     (other_names.empty() ? "kq leaderboard lists the problems" : other_names)});
   std::cout << formatted(*board, options.format) << std::flush;
+  if (!other_names.empty()) say(other_names);
   if (board->left_out_count > 0)
     say("left out " + kq::producer::counted(board->left_out_count, "passed job") + " with findings of the guard");
   if (board->rows.empty() && options.run.empty())

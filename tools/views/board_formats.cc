@@ -102,7 +102,8 @@ std::string summary_line(const DeviceSummary& summary) {
   return line + '\n';
 }
 
-constexpr std::size_t kHashShown = 8;  // hexadecimal digits of a problem's hash beside its name
+constexpr std::size_t kOtherNamesShown = 3;  // of a problem, in a sentence
+constexpr std::size_t kHashShown = 8;        // hexadecimal digits of a problem's hash beside its name
 
 // What occurs in the rows of a table, and so needs a column or a sentence.
 struct Occurring {
@@ -244,6 +245,20 @@ std::string leaderboard_table(const Leaderboard& board) {
   text += partial_text(board);
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary);
   return text;
+}
+
+std::string other_names_text(const std::set<std::string>& names) {
+  if (names.empty()) return "";
+  std::string listed;
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    if (++count <= kOtherNamesShown) listed += (listed.empty() ? "" : ", ") + printable(name);
+  }
+  if (count > kOtherNamesShown) listed += " and " + producer::counted(count - kOtherNamesShown, "other name");
+  return "kernels of the same problem were also sent as " + listed +
+         " and are not listed here; kq leaderboard --problem " + printable(producer::shell_quoted(*names.begin())) +
+         " lists " + (count == 1 ? "them" : "those of the first name") +
+         ", and kq leaderboard names the fastest of all";
 }
 
 std::string leaderboard_csv(const Leaderboard& board) {

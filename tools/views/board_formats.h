@@ -1,6 +1,7 @@
 // Leaderboards as a table for people, as CSV and as JSON. All three have the same rows, figures and ranks.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "producer/client/json.h"
@@ -24,6 +25,9 @@ std::string rank_text(const RankedRow& row);
 
 // Returns how many kernels share the rank, such as " (≈ 2 others)"; "" where none does.
 std::string ties_text(const RankedRow& row);
+
+// Says that kernels of a problem were sent under other names of its file, too; "" where there are none.
+std::string other_names_text(const std::set<std::string>& names);
 
 // What the marks "~" and "≈" mean, as sentences for the text under a table.
 inline constexpr std::string_view kBusyMeans =

@@ -77,15 +77,23 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
   return found;
 }
 
+// Returns whether the job counts on a board.
+bool LeaderboardBuilder::is_ranked(const RunRow& row) const {
+  return row.result && board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms);
+}
+
 void LeaderboardBuilder::add(const RunRow& row) {
-  if (!options_.problem.empty() && row.entry.submission.problem.name != options_.problem) return;
   const Submission& submission = row.entry.submission;
+  if (!options_.problem.empty() && submission.problem.name != options_.problem) {
+    if (is_ranked(row)) other_names_[board_hash(submission)].insert(submission.problem.name);
+    return;
+  }
   const std::string value = value_of(row, options_.by);
   problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
   if (measurement_of(row.result->verdict) != nullptr && !runs_all_workloads(submission.problem)) ++partial_count_;
   if (options_.leaves_out_findings && !row.result->findings.empty()) {
-    left_out_count_ += board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms) ? 1 : 0;
+    left_out_count_ += is_ranked(row) ? 1 : 0;
     return;
   }
   standings_.add(row, value);
@@ -104,6 +112,10 @@ Leaderboard LeaderboardBuilder::finish() {
     all.insert(problems.begin(), problems.end());
   }
   board.problem_count = all.size();
+  for (const auto& [name, hash] : all) {
+    if (const auto others = other_names_.find(hash); others != other_names_.end())
+      board.other_names.insert(others->second.begin(), others->second.end());
+  }
   return board;
 }
 

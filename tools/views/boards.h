@@ -46,6 +46,8 @@ struct Leaderboard {
   std::size_t partial_count = 0;   // passed jobs that are on no board, because they ran a part of the workloads
   std::vector<Standing> rows;      // the first kernels of each board
   std::map<std::pair<std::string, Baseline>, std::size_t> problem_counts{};  // by value and baseline
+  // Of BoardOptions::problem: the other names under which jobs that count on its boards were sent.
+  std::set<std::string> other_names{};
 
   std::vector<DeviceSummary> summaries() const;
 };
@@ -65,10 +67,13 @@ class LeaderboardBuilder {
   Leaderboard finish();
 
  private:
+  bool is_ranked(const RunRow& row) const;
+
   std::string run_;
   BoardOptions options_;
   StandingsBuilder standings_;
   std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> problems_;
+  std::map<Hash, std::set<std::string>> other_names_;  // of the boards of jobs that are not of BoardOptions::problem
   std::size_t left_out_count_ = 0;
   std::size_t partial_count_ = 0;
 };

@@ -32,6 +32,27 @@ TEST(boards, one_problem_may_be_shown_alone) {
   EXPECT_EQ(board.rows[0].row.label, "b");
 }
 
+// Problems whose files are equal are one board of the broker, under the name of the first place.
+TEST(boards, the_other_names_of_a_problem_are_told) {
+  const auto named = [](RunRow row, const std::string& name, const std::string& file) {
+    row.entry.submission.problem.name = name;
+    row.entry.submission.problem.hash = sha256(file);
+    return row;
+  };
+  LeaderboardBuilder builder("", {.problem = "mine_tanh"});
+  builder.add(named(passed_row("b", 10, 60, 2), "other_name", "tanh"));
+  builder.add(named(passed_row("a", 30, 60, 1), "mine_tanh", "tanh"));
+  builder.add(named(passed_row("c", 10, 60, 3), "relu", "relu"));
+  builder.add(named(queued_row("d", 4), "third_name", "tanh"));
+  const Leaderboard board = builder.finish();
+  EXPECT_EQ(board.rows.size(), 1u);
+  EXPECT_THAT(board.other_names, ::testing::ElementsAre("other_name"));
+  EXPECT_EQ(
+      other_names_text(board.other_names),
+      "kernels of the same problem were also sent as other_name and are not listed here; kq leaderboard --problem "
+      "other_name lists them, and kq leaderboard names the fastest of all");
+}
+
 TEST(boards, unsolved_problems_count_in_fast_p) {
   const auto summaries = example().summaries();
   ASSERT_EQ(summaries.size(), 1u);

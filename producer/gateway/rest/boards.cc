@@ -1,4 +1,10 @@
 // The routes of boards and of the broker's state, which belong to no submitter.
+//
+// A row is the first place of a board as the broker keeps it, under the problem name to which that kernel was sent. A
+// board is found by its other names, too: by those of the submitter's own jobs, whose problem files tell the board.
+#include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "core/bytes/hash.h"
@@ -14,9 +20,22 @@ namespace {
 using producer::Json;
 using producer::JsonArray;
 
-constexpr std::size_t kBoardPagesMax = 4'096;  // pages of all boards that are searched for one problem
+constexpr std::size_t kBoardPagesMax = 4'096;   // pages of all boards that are searched for one problem
+constexpr std::size_t kNamedJobsMax = 100'000;  // of the submitter, that are searched for the name of a problem
 
-Json board_row(const LeaderboardRow& row) {
+// Returns the id of a board's job for the routes of jobs; nothing where the submitter may not see the job.
+Expected<std::optional<JobId>> job_id_of(const Request& request, Service& service, const LeaderboardRow& row) {
+  if (row.seq == 0) return std::optional<JobId>();
+  KQ_TRY_VALUE(
+      const VisibleJobs jobs,
+      service.visible_jobs(request.submitter, {.state = JobState::finished, .after_seq = row.seq - 1, .limit = 1}));
+  const auto& found = jobs.reply.jobs;
+  if (found.empty() || found.front().job.seq != row.seq) return std::optional<JobId>();
+  return std::optional(JobId{.seq = row.seq, .run = found.front().job.run, .label = found.front().label});
+}
+
+Expected<Json> board_row(const Request& request, Service& service, const LeaderboardRow& row) {
+  KQ_TRY_VALUE(const auto id, job_id_of(request, service, row));
   Object object;
   object.add("problem", row.problem).add("problem_hash", to_hex(row.problem_hash));
   object.add("device_model", row.device_model).add("label", row.label).add("author", row.author);
@@ -29,7 +48,111 @@ Json board_row(const LeaderboardRow& row) {
   object.add("reference_noise_ns", row.reference_noise_ns).add("run_count", std::uint64_t{row.runs.size()});
   object.add("sample_count", std::uint64_t{row.sample_count}).add("noisy", row.is_noisy);
   object.add("speedup_noise", producer::speedup_noise(row));
+  // What `kq leaderboard --json` has, with its units. The broker keeps the kernel of rank 1 only.
+  object.add("rank", 1).add("job_id", row.seq).add("submitter", row.submitter);
+  object.add("run", id ? Json{id->run} : Json{nullptr}).add("id", id ? Json{id->text()} : Json{nullptr});
+  object.add("median_us", row.median_ns / 1e3).add("noise_us", row.noise_ns / 1e3);
+  object.add("reference_us", row.reference_ns / 1e3).add("reference_noise_us", row.reference_noise_ns / 1e3);
   return object.json();
+}
+
+Expected<Json> board_rows(const Request& request, Service& service, const std::vector<LeaderboardRow>& rows) {
+  JsonArray array;
+  for (const LeaderboardRow& row : rows) {
+    KQ_TRY_VALUE(Json made, board_row(request, service, row));
+    array.push_back(std::move(made));
+  }
+  return Json{std::move(array)};
+}
+
+Expected<void> each_board(Service& service, const std::function<void(LeaderboardRow&)>& visit) {
+  BoardQuery query{.after_key = "", .limit = kQueryRowsMax};
+  for (std::size_t page = 0; page < kBoardPagesMax; ++page) {
+    KQ_TRY_VALUE(BoardReply reply, service.board_page(query));
+    for (LeaderboardRow& row : reply.rows) visit(row);
+    if (!reply.more) break;
+    query.after_key = reply.last_key;
+  }
+  return {};
+}
+
+// Adds the boards of those jobs of a run that were sent to a problem of this name. `left` is the number of jobs that
+// may still be read.
+Expected<void> add_boards_of_run(const Request& request, Service& service, const std::string& run,
+                                 const std::string& problem, std::size_t& left, std::set<Hash>& boards) {
+  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
+  for (bool more = true; more && left > 0;) {
+    KQ_TRY_VALUE(const RunReply page, service.run_page(request.submitter, query));
+    for (const RunRow& row : page.rows) {
+      if (row.entry.submission.problem.name == problem) boards.insert(board_hash(row.entry.submission));
+    }
+    left -= std::min(left, page.rows.size());
+    more = page.more && !page.rows.empty();
+    if (more) query.after_label = page.rows.back().entry.submission.label;
+  }
+  return {};
+}
+
+// Returns the boards of the submitter's jobs that were sent to a problem of this name, among the first `left` jobs.
+Expected<std::set<Hash>> boards_of_jobs(const Request& request, Service& service, const std::string& problem,
+                                        std::size_t& left) {
+  std::set<Hash> boards;
+  RunsQuery query{.after = "", .limit = kQueryRowsMax};
+  for (bool more = true; more && left > 0;) {
+    KQ_TRY_VALUE(const RunsReply page, service.runs(request.submitter, query));
+    for (const KnownRun& run : page.runs) KQ_TRY(add_boards_of_run(request, service, run.run, problem, left, boards));
+    more = page.more && !page.runs.empty();
+    if (more) query.after = page.runs.back().run;
+  }
+  return boards;
+}
+
+// Returns the rows of a problem, by the name or the hash of one of its boards. With a name it finds the problem's
+// boards on other devices, too, whose first place may have another name.
+Expected<std::vector<LeaderboardRow>> boards_of_problem(const Request& request, Service& service,
+                                                        const std::string& problem) {
+  std::set<Hash> boards;
+  KQ_TRY(each_board(service, [&](const LeaderboardRow& row) {
+    if (row.problem == problem || to_hex(row.problem_hash) == problem) boards.insert(row.problem_hash);
+  }));
+  if (boards.empty()) {
+    std::size_t left = kNamedJobsMax;
+    KQ_TRY_VALUE(boards, boards_of_jobs(request, service, problem, left));
+    const std::string jobs = left > 0 ? "jobs" : "first " + std::to_string(kNamedJobsMax) + " jobs";
+    if (boards.empty())
+      return failure(Error{ErrorKind::not_found, "there is no board of a problem '" + problem +
+                                                     "': neither the first place of a board nor one of your " + jobs +
+                                                     " has this problem name; GET /api/v1/boards lists the boards"});
+  }
+  std::vector<LeaderboardRow> rows;
+  KQ_TRY(each_board(service, [&](LeaderboardRow& row) {
+    if (boards.contains(row.problem_hash)) rows.push_back(std::move(row));
+  }));
+  if (rows.empty())
+    return failure(Error{ErrorKind::not_found, "no job of the problem '" + problem + "' is on a board yet"});
+  return rows;
+}
+
+// The key of a board in the form of `after` and `next`.
+std::string place_text(std::string_view key) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : key) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
+}
+std::optional<std::string> place_from(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string key;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const std::size_t high = kDigits.find(text[i]);
+    const std::size_t low = i + 1 < text.size() ? kDigits.find(text[i + 1]) : std::string_view::npos;
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    key += static_cast<char>(high * 16 + low);
+  }
+  return key;
 }
 
 Json device_json(const DeviceInfo& device) {
@@ -41,22 +164,28 @@ Json device_json(const DeviceInfo& device) {
 
 }  // namespace
 
+Response get_boards(const Request& request, Service& service) {
+  const auto limit = page_limit(request);
+  if (!limit) return problem_of(limit.error(), request);
+  const auto after = place_from(request.query_value("after").value_or(""));
+  if (!after) return problem(400, "after must be `next` of the page before", request);
+  const auto page = service.board_page({.after_key = *after, .limit = *limit});
+  if (!page) return problem_of(page.error(), request);
+  auto rows = board_rows(request, service, page->rows);
+  if (!rows) return problem_of(rows.error(), request);
+  Object body;
+  body.add("boards", std::move(*rows)).add("next", page->more ? Json{place_text(page->last_key)} : Json{nullptr});
+  return json_response(200, body.json());
+}
+
 Response get_board(const Request& request, Service& service) {
   const std::string& problem_name = request.path_values.at("problem");
-  JsonArray rows;
-  BoardQuery query{.after_key = "", .limit = kQueryRowsMax};
-  for (std::size_t page = 0; page < kBoardPagesMax; ++page) {
-    const auto reply = service.board_page(query);
-    if (!reply) return problem_of(reply.error(), request);
-    for (const LeaderboardRow& row : reply->rows) {
-      if (row.problem == problem_name || to_hex(row.problem_hash) == problem_name) rows.push_back(board_row(row));
-    }
-    if (!reply->more) break;
-    query.after_key = reply->last_key;
-  }
-  if (rows.empty()) return problem(404, "there is no board of a problem '" + problem_name + "'", request);
+  const auto boards = boards_of_problem(request, service, problem_name);
+  if (!boards) return problem_of(boards.error(), request);
+  auto rows = board_rows(request, service, *boards);
+  if (!rows) return problem_of(rows.error(), request);
   Object body;
-  body.add("problem", problem_name).add("rows", Json{std::move(rows)});
+  body.add("problem", problem_name).add("rows", std::move(*rows));
   return json_response(200, body.json());
 }
 

@@ -29,6 +29,7 @@ Routes rest_routes() {
        .parameters =
            {{"format"}, {"columns"}, {.name = "where", .may_repeat = true}, {"since"}, {"level"}, after, {"limit"}}},
       {.method = "GET", .path = "/api/v1/runs/{run}/events", .handler = get_run_events, .waits = true},
+      {.method = "GET", .path = "/api/v1/boards", .handler = get_boards, .parameters = {after, {"limit"}}},
       {.method = "GET", .path = "/api/v1/boards/{problem}", .handler = get_board},
       {.method = "GET", .path = "/api/v1/broker", .handler = get_broker},
   };

@@ -25,6 +25,7 @@ Response get_runs(const Request& request, Service& service);
 Response get_run(const Request& request, Service& service);
 Response get_run_results(const Request& request, Service& service);
 Response get_run_events(const Request& request, Service& service);
+Response get_boards(const Request& request, Service& service);
 Response get_board(const Request& request, Service& service);
 Response get_broker(const Request& request, Service& service);
 

@@ -29,13 +29,6 @@ Error no_run(const std::string& run) {
   return {ErrorKind::not_found, "there is no run '" + run + "'"};
 }
 
-Expected<std::uint32_t> limit_of(const Request& request) {
-  const auto limit = whole_number(request.query_value("limit").value_or(std::to_string(kQueryRowsMax)), 1,
-                                  static_cast<std::int64_t>(kQueryRowsMax));
-  if (!limit) return bad_input("limit must be a whole number from 1 to " + std::to_string(kQueryRowsMax));
-  return static_cast<std::uint32_t>(*limit);
-}
-
 // Returns the name after which a page begins; empty: the first page.
 Expected<std::string> after_of(const Request& request) {
   const std::string after = request.query_value("after").value_or("");
@@ -237,7 +230,7 @@ Response page_of_rows(const tools::Selection& selection, const std::string& run,
 }  // namespace
 
 Response get_runs(const Request& request, Service& service) {
-  const auto limit = limit_of(request);
+  const auto limit = page_limit(request);
   if (!limit) return problem_of(limit.error(), request);
   const auto after = after_of(request);
   if (!after) return problem_of(after.error(), request);
@@ -266,7 +259,7 @@ Response get_run_results(const Request& request, Service& service) {
   const std::string& run = request.path_values.at("run");
   const auto format = format_of(request);
   if (!format) return problem_of(format.error(), request);
-  const auto limit = limit_of(request);
+  const auto limit = page_limit(request);
   if (!limit) return problem_of(limit.error(), request);
   const auto after = after_of(request);
   if (!after) return problem_of(after.error(), request);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/limits.h"
 #include "producer/client/when.h"
 
 namespace kq::gateway {
@@ -30,6 +31,13 @@ std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t min
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < min || number > max) return std::nullopt;
   return number;
+}
+
+Expected<std::uint32_t> page_limit(const Request& request) {
+  const auto limit = whole_number(request.query_value("limit").value_or(std::to_string(kQueryRowsMax)), 1,
+                                  static_cast<std::int64_t>(kQueryRowsMax));
+  if (!limit) return bad_input("limit must be a whole number from 1 to " + std::to_string(kQueryRowsMax));
+  return static_cast<std::uint32_t>(*limit);
 }
 
 }  // namespace kq::gateway

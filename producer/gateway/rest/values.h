@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.h"
 #include "core/records.h"
 #include "producer/client/json.h"
+#include "producer/gateway/http.h"
 #include "producer/gateway/job_id.h"
 
 namespace kq::gateway {
@@ -43,5 +45,8 @@ Object job_object(const JobId& id, const RunRow& row);
 
 // Reads a number of a query. Returns nothing where it is malformed or outside the bounds.
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t min, std::int64_t max);
+
+// Returns the rows of one page, by the parameter `limit` of the query.
+Expected<std::uint32_t> page_limit(const Request& request);
 
 }  // namespace kq::gateway
