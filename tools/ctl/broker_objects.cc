@@ -112,6 +112,21 @@ Pauses pauses_of(const StatsReply& stats) {
   return pauses;
 }
 
+std::string pause_text(const Pauses& pauses, const std::string& submitter) {
+  constexpr std::string_view kResume = "kq-ctl resume";
+  const std::string of_submitter = std::string(kResume) + " --submitter " + producer::shell_quoted(submitter);
+  const std::string ends = "; an operator ends the pause with ";
+  const bool may_be_paused = !submitter.empty() && pauses.may_have(submitter);
+  if (!pauses.is_queue_paused)
+    return submitter.empty() ? "the queue was paused"
+                             : "its submitter " + submitter + " is paused" + ends + of_submitter;
+  if (!may_be_paused) return "the queue is paused" + ends + std::string(kResume);
+  const bool is_known = pauses.count <= pauses.names.size();
+  return "the queue" + std::string(is_known ? " and" : ", and perhaps") + " its submitter " + submitter +
+         (is_known ? " are paused" : ", is paused") + "; an operator ends the pauses with " + std::string(kResume) +
+         " and " + of_submitter;
+}
+
 std::string pauses_text(const Pauses& pauses) {
   std::string text = producer::counted(pauses.count, "submitter") + (pauses.count == 1 ? " is" : " are") + " paused";
   if (pauses.names.empty()) return text;

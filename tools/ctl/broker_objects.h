@@ -36,6 +36,10 @@ struct Pauses {
 
 Pauses pauses_of(const StatsReply& stats);
 
+// Says what holds back the jobs of a submitter, such as "the queue is paused; an operator ends the pause with kq-ctl
+// resume". Either the queue or the submitter is paused, or was when the broker was asked before.
+std::string pause_text(const Pauses& pauses, const std::string& submitter);
+
 // Returns for example "2 submitters are paused: ann, bob". A broker of an earlier version names none.
 std::string pauses_text(const Pauses& pauses);
 

@@ -43,6 +43,12 @@ TEST(BrokerObjects, pauses_are_those_of_the_metrics) {
   EXPECT_TRUE(some.is_queue_paused && some.may_have("ann"));
   EXPECT_FALSE(some.may_have("bob"));
   EXPECT_EQ(pauses_text(some), "1 submitter is paused: ann");
+  EXPECT_EQ(pause_text(some, "ann"),
+            "the queue and its submitter ann are paused; an operator ends the pauses with kq-ctl resume and kq-ctl "
+            "resume --submitter ann");
+  EXPECT_EQ(pause_text(some, "bob"), "the queue is paused; an operator ends the pause with kq-ctl resume");
+  EXPECT_EQ(pause_text({.is_queue_paused = false, .count = 1, .names = {"ann"}}, "ann"),
+            "its submitter ann is paused; an operator ends the pause with kq-ctl resume --submitter ann");
   const Pauses unnamed = pauses_of({{{"kq_submitters_paused", {}, 2}}});
   EXPECT_TRUE(unnamed.may_have("bob")) << "a broker of an earlier version names none";
   EXPECT_EQ(pauses_text(unnamed), "2 submitters are paused");

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/base/own_share.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "tools/cli/text.h"
@@ -63,6 +64,27 @@ Expected<void> each_run_page(producer::Client& client, const std::string& run,
     if (!page.more) return {};
     query.after_label = page.rows.back().entry.submission.label;
   }
+}
+
+Expected<void> each_known_run(producer::Client& client, const std::function<void(const KnownRun&)>& visit) {
+  RunsQuery query{.after = "", .limit = kQueryRowsMax};
+  for (;;) {
+    KQ_TRY_VALUE(const auto page, ask<RunsReply>(client, query));
+    for (const KnownRun& run : page.runs) visit(run);
+    if (!page.more) return {};
+    if (page.runs.empty() || page.runs.back().run <= query.after)
+      return our_fault("broker " + client.url() + " gave the same page of runs twice");
+    query.after = page.runs.back().run;
+  }
+}
+
+Expected<std::set<std::string>> submitters_of_runs(producer::Client& client) {
+  std::set<std::string> names;
+  KQ_TRY(each_known_run(client, [&](const KnownRun& run) {
+    names.insert(run.submitter);
+    names.insert(submitter_behind(run.submitter, run.run));
+  }));
+  return names;
 }
 
 }  // namespace kq::tools

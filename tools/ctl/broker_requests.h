@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -68,5 +69,11 @@ Expected<void> each_page(producer::Client& client, Query query,
 // run.
 Expected<void> each_run_page(producer::Client& client, const std::string& run,
                              const std::function<Expected<void>(const std::vector<RunRow>&)>& visit);
+
+// Calls `visit` with each run that the broker knows, in the order of names.
+Expected<void> each_known_run(producer::Client& client, const std::function<void(const KnownRun&)>& visit);
+
+// Returns the names of the submitters that have a run. A kq sweep submits as NAME/RUN, and counts as NAME.
+Expected<std::set<std::string>> submitters_of_runs(producer::Client& client);
 
 }  // namespace kq::tools

@@ -8,6 +8,7 @@
 
 #include "core/base/own_share.h"
 #include "producer/client/sentences.h"
+#include "sys/nearest.h"
 #include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
@@ -35,6 +36,21 @@ Expected<std::vector<std::string>> own_shares_of(producer::Client& client, const
     return Expected<void>();
   }));
   return std::vector(names.begin(), names.end());
+}
+
+// Returns what the sentence on a pause must add where the broker knows no job of the submitter: the name may be
+// misspelt, and the real submitter goes on.
+Expected<std::string> unknown_text(producer::Client& client, const std::string& submitter) {
+  bool is_known = false;
+  KQ_TRY(each_page(client, JobsQuery{.state = JobState::queued}, [&](const JobsReply& page) {
+    for (const JobRow& row : page.jobs) is_known = is_known || is_submitter(submitter, row.job.submitter, row.job.run);
+    return Expected<void>();
+  }));
+  if (is_known) return std::string();
+  KQ_TRY_VALUE(const auto known, submitters_of_runs(client));
+  if (known.contains(submitter)) return std::string();
+  const auto meant = sys::nearest(submitter, std::vector(known.begin(), known.end()));
+  return "; no run and no queued job is of this name" + (meant ? "; did you mean " + *meant + "?" : "");
 }
 
 // Returns whether what is resumed was paused: the queue, or a submitter or one of its sweeps.
@@ -79,12 +95,19 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
   producer::JsonObject object{{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
                               {"paused", producer::Json{paused}}};
   if (!shares.empty()) object.emplace_back("sweeps", json_texts(shares));
+  std::string unknown;
+  if (paused && !submitter.empty()) {
+    if (shares.empty()) {
+      KQ_TRY_VALUE(unknown, unknown_text(client, submitter));
+    }
+    object.emplace_back("known", producer::Json{unknown.empty()});
+  }
   const bool was = was_paused(before, submitter, shares);
   if (!paused) object.emplace_back("was_paused", producer::Json{was});
   print_outcome(world, broker.json, std::move(object),
                 (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
                     (shares.empty() ? "" : " with " + producer::counted(shares.size(), "sweep")) +
-                    (paused ? " is paused: no more jobs are leased; jobs that workers hold already still run"
+                    (paused ? " is paused: no more jobs are leased; jobs that workers hold already still run" + unknown
                             : resumed_text(before, submitter, was)));
   return ExitCode::ok;
 }

@@ -12,6 +12,7 @@ class LeaseVerbs : public testing::Test {
   void SetUp() override {
     kq.on<Pause>([](const auto&) { return Done{}; });
     kq.on<Drain>([](const auto&) { return Done{}; });
+    kq.on<RunsQuery>([this](const auto&) { return RunsReply{.runs = runs}; });
     kq.on<StatsQuery>([this](const auto&) { return stats; });
     kq.on<JobsQuery>([this](const JobsQuery& query) { return page_of(jobs, query, 2); });
     kq.on<BrokerQuery>([this](const auto&) {
@@ -25,6 +26,7 @@ class LeaseVerbs : public testing::Test {
   std::uint32_t busy_count = 4;
   std::vector<JobRow> jobs;
   StatsReply stats;
+  std::vector<KnownRun> runs;
 };
 
 TEST_F(LeaseVerbs, pauses_all_submitters_or_one) {
@@ -59,6 +61,21 @@ TEST_F(LeaseVerbs, a_submitter_is_paused_and_resumed_with_the_sweeps_that_it_has
   EXPECT_TRUE(requests[1].paused);
   EXPECT_EQ(requests[3].submitter, "ann@lab/monday");
   EXPECT_FALSE(requests[3].paused);
+}
+
+TEST_F(LeaseVerbs, a_pause_of_a_name_that_never_submitted_says_so) {
+  runs = {{.run = "monday", .submitter = "ann@lab/monday"}, {.run = "nightly", .submitter = "bobby"}};
+  jobs = {job_row(1, JobState::queued, "carl")};
+  const std::string paused = " is paused: no more jobs are leased; jobs that workers hold already still run";
+  EXPECT_EQ(kq.run({"pause", "--submitter", "bobyb"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "submitter bobyb" + paused + "; no run and no queued job is of this name; did you mean bobby?\n");
+  for (const std::string known : {"ann@lab", "bobby", "carl"}) {
+    EXPECT_EQ(kq.run({"pause", "--submitter", known.c_str()}), 0);
+    EXPECT_EQ(kq.out.str(), "submitter " + known + paused + "\n");
+  }
+  EXPECT_EQ(kq.run({"pause", "--submitter", "zoe", "--json"}), 0);
+  EXPECT_EQ(kq.out.str(), "{\"submitter\": \"zoe\", \"paused\": true, \"known\": false}\n");
 }
 
 TEST_F(LeaseVerbs, a_resume_says_what_was_not_paused_and_what_still_is) {

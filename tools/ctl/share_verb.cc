@@ -8,6 +8,25 @@
 #include "tools/ctl/world.h"
 
 namespace kq::tools {
+namespace {
+
+// Returns the names that have no run. The broker does not tell which keys there are, so such a name may be misspelt.
+Expected<std::vector<std::string>> names_without_runs(producer::Client& client, const std::vector<std::string>& names) {
+  KQ_TRY_VALUE(const auto known, submitters_of_runs(client));
+  std::vector<std::string> unknown;
+  for (const std::string& name : names) {
+    if (!known.contains(name)) unknown.push_back(name);
+  }
+  return unknown;
+}
+
+std::string unknown_text(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return "; " + joined(names) + (names.size() == 1 ? " has" : " have") + " no run yet: check that " +
+         (names.size() == 1 ? "this is the name of a key" : "these are names of keys");
+}
+
+}  // namespace
 
 Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
@@ -25,15 +44,17 @@ Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& 
   request.shared = !undo;
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY(ask<Done>(client, request));
+  KQ_TRY_VALUE(const auto unknown, names_without_runs(client, request.names));
   if (broker.json) {
     const producer::JsonObject object{{"run", json_text(request.run)},
                                       {"names", json_texts(request.names)},
-                                      {"shared", producer::Json{request.shared}}};
+                                      {"shared", producer::Json{request.shared}},
+                                      {"unknown", json_texts(unknown)}};
     world.out << producer::to_text(producer::Json{object}) << '\n';
     return ExitCode::ok;
   }
   world.out << "run " << printable(request.run) << " is " << (undo ? "no longer " : "") << "shared with "
-            << producer::counted(request.names.size(), "name") << '\n';
+            << printable(joined(request.names) + unknown_text(unknown)) << '\n';
   return ExitCode::ok;
 }
 

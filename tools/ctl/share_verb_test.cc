@@ -10,12 +10,18 @@ namespace {
 TEST(ShareVerb, a_run_is_shared_and_taken_back) {
   ScriptedWorld kq;
   kq.on<ShareRun>([](const auto&) { return Done{}; });
+  kq.on<RunsQuery>([](const auto&) {
+    return RunsReply{.runs = {{.run = "monday", .submitter = "bob"}, {.run = "eve/a", .submitter = "web/eve"}}};
+  });
   EXPECT_EQ(kq.run({"share", "nightly", "bob", "web/eve"}), 0);
-  EXPECT_EQ(kq.out.str(), "run nightly is shared with 2 names\n");
+  EXPECT_EQ(kq.out.str(), "run nightly is shared with bob, web/eve\n");
   EXPECT_EQ(kq.run({"share", "--undo", "nightly", "bob", "--json"}), 0);
-  EXPECT_EQ(kq.out.str(), "{\"run\": \"nightly\", \"names\": [\"bob\"], \"shared\": false}\n");
+  EXPECT_EQ(kq.out.str(), "{\"run\": \"nightly\", \"names\": [\"bob\"], \"shared\": false, \"unknown\": []}\n");
+  EXPECT_EQ(kq.run({"share", "nightly", "bobb", "bob"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "run nightly is shared with bobb, bob; bobb has no run yet: check that this is the name of a key\n");
   const auto requests = kq.requests_of<ShareRun>();
-  ASSERT_EQ(requests.size(), 2u);
+  ASSERT_EQ(requests.size(), 3u);
   EXPECT_EQ(requests[0].names, (std::vector<std::string>{"bob", "web/eve"}));
   EXPECT_TRUE(requests[0].shared);
   EXPECT_FALSE(requests[1].shared);

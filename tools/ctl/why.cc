@@ -76,7 +76,7 @@ std::string queue_position_text(const JobStatus& status) {
 }
 
 std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
-                         std::int64_t now_ms) {
+                         const Pauses& pauses, std::int64_t now_ms) {
   const std::string until = producer::when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
@@ -89,10 +89,7 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
       return "failed " + producer::counted(job.failures, "time") + " by a fault of kq" +
              (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is retried at " + until;
     case WaitReason::paused:
-      if (job.submitter.empty()) return "waits because the queue is paused; kq-ctl resume ends the pause";
-      return "waits because the queue, or its submitter " + job.submitter +
-             ", is paused; kq-ctl status says which, and kq-ctl resume or kq-ctl resume --submitter " + job.submitter +
-             " ends the pause";
+      return "waits because " + pause_text(pauses, job.submitter);
     case WaitReason::draining:
       return draining_text(job.needs, workers);
     case WaitReason::none:
@@ -142,8 +139,8 @@ std::string own_build_text(const JobStatus& status, std::int64_t now_ms) {
 }
 
 std::string queued_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
-                        std::int64_t now_ms) {
-  return waiting_text(status, job, workers, now_ms) +
+                        const Pauses& pauses, std::int64_t now_ms) {
+  return waiting_text(status, job, workers, pauses, now_ms) +
          (status.build_started_ms != 0 ? "; " + own_build_text(status, now_ms) + ", in advance" : "") +
          other_builds_text(other_builds(status, job, workers), now_ms);
 }
@@ -175,6 +172,11 @@ Expected<JobRecord> asked_record(producer::Client& client, const JobStatus& stat
   return std::move(rows.jobs[0].job);
 }
 
+Expected<Pauses> asked_pauses(producer::Client& client) {
+  KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
+  return pauses_of(stats);
+}
+
 // Asks the broker about jobs, at most kQuerySeqsMax of them in a message, and prints a sentence about each.
 class Explainer {
  public:
@@ -196,6 +198,9 @@ class Explainer {
       known_count_ += reply->jobs.size();
       for (const JobStatus& status : reply->jobs) {
         KQ_TRY_VALUE(const auto job, record_of(status, jobs));
+        if (status.why == WaitReason::paused && !pauses_) {
+          KQ_TRY_VALUE(pauses_, asked_pauses(client_));
+        }
         print(status, job, note);
       }
     }
@@ -211,7 +216,8 @@ class Explainer {
   }
 
   void print(const JobStatus& status, const JobRecord& job, const std::string& note) {
-    const std::string sentence = why_text(status, job, *workers_, world_.unix_now_ms()) + note;
+    const std::string sentence =
+        why_text(status, job, *workers_, pauses_.value_or(Pauses()), world_.unix_now_ms()) + note;
     if (!json_) {
       world_.out << printable(sentence) << '\n';
       return;
@@ -239,6 +245,7 @@ class Explainer {
   Listing listing_;
   bool json_;
   std::optional<std::vector<WorkerStatus>> workers_;
+  std::optional<Pauses> pauses_;  // no value until a job is paused
   std::size_t known_count_ = 0;
 };
 
@@ -266,11 +273,11 @@ Expected<void> explain_run(producer::Client& client, const std::string& run, Exp
 }  // namespace
 
 std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
-                     std::int64_t unix_now_ms) {
+                     const Pauses& pauses, std::int64_t unix_now_ms) {
   const std::string name = "job " + std::to_string(status.seq) + " ";
   switch (status.state) {
     case JobState::queued:
-      return name + queued_text(status, job, workers, unix_now_ms);
+      return name + queued_text(status, job, workers, pauses, unix_now_ms);
     case JobState::leased:
       return name + leased_text(status, job, workers, unix_now_ms);
     case JobState::finished:
@@ -288,7 +295,11 @@ Expected<std::optional<std::string>> why_first_unfinished(producer::Client& clie
       if (status.state == JobState::finished) continue;
       KQ_TRY_VALUE(const auto job, asked_record(client, status));
       KQ_TRY_VALUE(const auto broker, ask<BrokerReply>(client, BrokerQuery{}));
-      return std::optional(why_text(status, job, broker.workers, unix_now_ms));
+      Pauses pauses;
+      if (status.why == WaitReason::paused) {
+        KQ_TRY_VALUE(pauses, asked_pauses(client));
+      }
+      return std::optional(why_text(status, job, broker.workers, pauses, unix_now_ms));
     }
   }
   return std::nullopt;

@@ -31,17 +31,17 @@ TEST(ctl_why, a_job_that_waits_for_its_turn_is_explained_by_its_place) {
   JobStatus status = waiting(WaitReason::behind);
   status.position = 3;
   status.ahead = 12;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow),
             "job 7 waits for its turn: 12 jobs are ahead of it, and it is the 3rd in its queue lane");
   status.position = 1;
   status.ahead = 0;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow),
             "job 7 waits for its turn: it is the next job, and it is the 1st in its queue lane");
 }
 
 TEST(ctl_why, a_job_that_no_worker_serves_is_explained_by_what_is_missing) {
   const auto text = [](Requirements needs, const std::vector<WorkerStatus>& workers) {
-    return why_text(waiting(WaitReason::no_worker), job(std::move(needs)), workers, kNow);
+    return why_text(waiting(WaitReason::no_worker), job(std::move(needs)), workers, {}, kNow);
   };
   const WorkerStatus cpu = worker(DeviceKind::cpu, "EPYC");
   const WorkerStatus gpu = worker(DeviceKind::cuda, "NVIDIA H200", {"lab"});
@@ -70,7 +70,7 @@ TEST(ctl_why, a_job_whose_workers_all_drain_is_explained_by_the_drain) {
   WorkerStatus other = draining;
   other.worker = "n2:8";
   const auto text = [&](const std::vector<WorkerStatus>& workers) {
-    return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, kNow);
+    return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, {}, kNow);
   };
   EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}),
             "job 7 waits for a worker: n1:7, the only worker that can run it, is draining");
@@ -82,16 +82,19 @@ TEST(ctl_why, a_job_whose_workers_all_drain_is_explained_by_the_drain) {
 TEST(ctl_why, waits_for_a_time_and_pauses_are_explained) {
   JobStatus status = waiting(WaitReason::not_before);
   status.until_ms = kNow + 600'000;
-  EXPECT_EQ(why_text(status, job(), {}, kNow), "job 7 may not run before 2026-11-21T18:10:00Z, in 10 min");
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow), "job 7 may not run before 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::after_failure;
   JobRecord failed = job();
   failed.last_error = "the judge died";
-  EXPECT_EQ(why_text(status, failed, {}, kNow),
+  EXPECT_EQ(why_text(status, failed, {}, {}, kNow),
             "job 7 failed 1 time by a fault of kq (the judge died) and is retried at 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::paused;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
-            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl status says which, and "
-            "kq-ctl resume or kq-ctl resume --submitter ann ends the pause");
+  EXPECT_EQ(
+      why_text(status, job(), {}, {}, kNow),
+      "job 7 waits because its submitter ann is paused; an operator ends the pause with kq-ctl resume --submitter "
+      "ann");
+  EXPECT_EQ(why_text(status, job(), {}, Pauses{.is_queue_paused = true}, kNow),
+            "job 7 waits because the queue is paused; an operator ends the pause with kq-ctl resume");
 }
 
 TEST(ctl_why, running_and_finished_jobs_are_explained_too) {
@@ -116,14 +119,14 @@ TEST(ctl_why, a_build_is_explained_with_its_worker_and_duration) {
   JobStatus status{.seq = 7, .state = JobState::leased, .attempt = 1, .verdict = "", .worker = "n1:7"};
   status.build_started_ms = kNow - 14'000;
   status.builds_extensions = true;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow),
             "job 7 is being built, attempt 1: the worker n1:7 has been building the extensions of this job for 14 s");
   status.builds_extensions = false;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow),
             "job 7 is being built, attempt 1: the worker n1:7 has been building this job for 14 s");
   status.state = JobState::queued;
   status.why = WaitReason::behind;
-  EXPECT_EQ(why_text(status, job(), {}, kNow),
+  EXPECT_EQ(why_text(status, job(), {}, {}, kNow),
             "job 7 waits for its turn: it is the next job; the worker n1:7 has been building this job for 14 s, in "
             "advance");
 }
@@ -138,21 +141,21 @@ TEST(ctl_why, a_job_behind_other_builds_is_explained_with_the_longest) {
   second.build_started_ms = kNow - 70'000;
   JobStatus status = waiting(WaitReason::behind);
   const std::string place = "job 7 waits for its turn: it is the next job; ";
-  EXPECT_EQ(why_text(status, job(), {first}, kNow),
+  EXPECT_EQ(why_text(status, job(), {first}, {}, kNow),
             place + "the worker n1:7 is building 3 other jobs, the longest for 42 s");
-  EXPECT_EQ(why_text(status, job(), {second}, kNow), place + "the worker n2:8 is building 1 other job, for 1 min");
-  EXPECT_EQ(why_text(status, job(), {first, second}, kNow),
+  EXPECT_EQ(why_text(status, job(), {second}, {}, kNow), place + "the worker n2:8 is building 1 other job, for 1 min");
+  EXPECT_EQ(why_text(status, job(), {first, second}, {}, kNow),
             place + "2 workers are building 4 other jobs, the longest for 1 min");
   second.draining = true;
   const WorkerStatus unfit = worker(DeviceKind::cpu, "EPYC");
-  EXPECT_EQ(why_text(status, job({.wish = DeviceWish::cuda}), {first, second, unfit}, kNow),
+  EXPECT_EQ(why_text(status, job({.wish = DeviceWish::cuda}), {first, second, unfit}, {}, kNow),
             place + "the worker n1:7 is building 3 other jobs, the longest for 42 s");
   status.state = JobState::leased;
   status.attempt = 1;
   status.worker = "n1:7";
   JobRecord leased = job();
   leased.leased_at_ms = kNow - 50'000;
-  EXPECT_EQ(why_text(status, leased, {first, second}, kNow),
+  EXPECT_EQ(why_text(status, leased, {first, second}, {}, kNow),
             "job 7 was leased to the worker n1:7 50 s ago, attempt 1; the worker n1:7 is building 3 other jobs, the "
             "longest for 42 s");
 }
@@ -190,10 +193,9 @@ TEST(ctl_why, builds_are_fields_of_the_json) {
 TEST(ctl_why, a_finished_job_is_explained_with_the_command_that_shows_its_result) {
   const JobStatus over{.seq = 7, .state = JobState::finished, .verdict = "wrong_answer"};
   JobRecord record = job();
-  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer");  // the run is unknown
+  EXPECT_EQ(why_text(over, record, {}, {}, kNow), "job 7 is finished: wrong_answer");  // the run is unknown
   record.run = "my run";
-  EXPECT_EQ(why_text(over, record, {}, kNow),
-            "job 7 is finished: wrong_answer; kq show 7 shows why");
+  EXPECT_EQ(why_text(over, record, {}, {}, kNow), "job 7 is finished: wrong_answer; kq show 7 shows why");
 }
 
 TEST(ctl_why, a_run_is_explained_from_its_rows_and_former_jobs) {
