@@ -168,7 +168,8 @@ class Boards(browser.BrowserTest):
         # The same job has the same samples in both runs.
         self.assertEqual(changes["relu/twice"], "same")
         self.end((*words, "--fail-on-regression"), 1)
-        self.end(("compare", "first", "first", "--store", self.store, "--fail-on-regression"), 0)
+        same = self.end(("compare", "first", "first", "--store", self.store, "--fail-on-regression"), 5)
+        self.assertIn("of one and the same job", same)
         self.assertIn("failed", self.end((*words, "--by", "author"), 0))
 
     def test_a_comparison_as_a_page(self) -> None:

@@ -63,7 +63,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--all", "table: list kernels without a change as well", options.all);
   flags.flag("--fail-on-regression",
              "exit with code 1 when a kernel that passed fails, is slower, or is missing; with 4 when one is "
-             "unfinished, with 5 when no time could be compared",
+             "unfinished, with 5 when no time could be compared or the new run measured nothing anew",
              options.fail_on_regression);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
@@ -132,6 +132,11 @@ ExitCode judge(const kq::tools::Comparison& comparison) {
       std::cerr << kProgram << ": whether run " << run
                 << " has regressions is not known, because no kernel that passed in the base run ran on the same "
                    "device model against the same problem\n";
+      return ExitCode::nothing;
+    case kq::tools::RegressionFinding::nothing_measured:
+      std::cerr << kProgram << ": whether run " << run
+                << " has regressions is not known, because each of its kernels that could be compared has the job of "
+                   "the base run; kq submit --force-rerun measures again\n";
       return ExitCode::nothing;
   }
   return ExitCode::our_fault;

@@ -115,6 +115,21 @@ std::optional<std::string> few_in_common(const Comparison& comparison) {
   return text + "a label is the path below the folder that was submitted, so submit the same folder for both runs.";
 }
 
+// Returns a sentence where kernels that pass in both runs have one and the same job; nothing otherwise.
+std::optional<std::string> same_jobs(const Comparison& comparison) {
+  std::size_t passing = 0, same = 0;
+  for (const ComparedKernel& kernel : comparison.kernels) {
+    if (kernel.base == nullptr || kernel.now == nullptr || !kernel.base->is_passed || !kernel.now->is_passed) continue;
+    ++passing;
+    same += kernel.is_same_job() ? 1 : 0;
+  }
+  if (same == 0) return std::nullopt;
+  return "The times of " + std::to_string(same) + " of " + producer::counted(passing, "kernel") +
+         (passing == 1 ? " that passes" : " that pass") +
+         " in both runs are of one and the same job, so they were not measured anew; kq submit --force-rerun measures "
+         "again.";
+}
+
 std::vector<std::string> notes_on(const Comparison& comparison, const CompareOptions& options) {
   std::size_t moved = 0, timed = 0;
   std::set<std::string> base_versions, versions;
@@ -127,6 +142,7 @@ std::vector<std::string> notes_on(const Comparison& comparison, const CompareOpt
   }
   std::vector<std::string> notes;
   if (auto few = few_in_common(comparison)) notes.push_back(std::move(*few));
+  if (auto same = same_jobs(comparison)) notes.push_back(std::move(*same));
   if (options.metric == Metric::time && timed > 0 && 2 * moved > timed)
     notes.push_back(
         "The times of " + std::to_string(moved) + " of " + producer::counted(timed, "reference") +
@@ -220,15 +236,19 @@ RegressionFinding regression_finding(const Comparison& comparison) {
   if (comparison.regression_count() > 0) return RegressionFinding::regressed;
   std::size_t passed_count = 0;
   std::size_t compared_count = 0;
+  std::size_t measured_count = 0;
   for (const ComparedKernel& kernel : comparison.kernels) {
     if (kernel.base == nullptr) continue;
     if (kernel.change == Change::unfinished && (kernel.base->is_passed || !kernel.base->is_judged))
       return RegressionFinding::unfinished;
     if (!kernel.base->is_passed) continue;
     ++passed_count;
-    if (kernel.change != Change::incomparable) ++compared_count;
+    if (kernel.change == Change::incomparable) continue;
+    ++compared_count;
+    if (!kernel.is_same_job()) ++measured_count;
   }
-  return passed_count > 0 && compared_count == 0 ? RegressionFinding::nothing_compared : RegressionFinding::none;
+  if (passed_count == 0 || measured_count > 0) return RegressionFinding::none;
+  return compared_count == 0 ? RegressionFinding::nothing_compared : RegressionFinding::nothing_measured;
 }
 
 Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,

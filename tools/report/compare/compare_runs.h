@@ -67,6 +67,8 @@ struct ComparedKernel {
   double reference_ratio = 0;  // the same of the reference's time
   bool is_same_source = false;
 
+  // Returns whether both runs have the verdict of one job, so that the new run has not judged the kernel anew.
+  bool is_same_job() const { return base != nullptr && now != nullptr && base->seq == now->seq; }
   // Returns whether the kernel got worse. A missing kernel did only where it passed before.
   bool is_regression() const;
   const KernelResult& either() const { return now != nullptr ? *now : *base; }
@@ -82,10 +84,11 @@ struct Comparison {
   std::size_t regression_count() const;
 };
 
-// What a comparison says about regressions. `unfinished` and `nothing_compared` mean that it cannot tell.
-enum class RegressionFinding { none, regressed, unfinished, nothing_compared };
+// What a comparison says about regressions. All but `none` and `regressed` mean that it cannot tell.
+enum class RegressionFinding { none, regressed, unfinished, nothing_compared, nothing_measured };
 // Returns `regressed` if a kernel got worse; else `unfinished` if a kernel that may have got worse has no verdict in
-// one of the runs; else `nothing_compared` if kernels passed in the base run, and none of them could be compared.
+// one of the runs; else `nothing_compared` if kernels passed in the base run, and none of them could be compared; else
+// `nothing_measured` if all that could be compared have the job of the base run, so that the new run measured nothing.
 RegressionFinding regression_finding(const Comparison& comparison);
 
 // Both results must outlive the comparison.

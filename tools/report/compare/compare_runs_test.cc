@@ -20,9 +20,14 @@ RunRow timed(const std::string& label, std::int64_t about_ns, std::int64_t refer
   return row;
 }
 
+// Returns the results of a run that has judged its own jobs: each row gets a job that no other row has.
 RunResults results(const std::vector<RunRow>& rows) {
+  static Sequence last_seq = 0;
   RunResults found;
-  for (const RunRow& row : rows) found.emplace(row.entry.submission.label, kernel_result(row));
+  for (RunRow row : rows) {
+    row.job.seq = ++last_seq;
+    found.emplace(row.entry.submission.label, kernel_result(row));
+  }
   return found;
 }
 
@@ -69,7 +74,13 @@ TEST(CompareRuns, what_was_not_measured_is_not_free_of_regressions) {
   other_problem.entry.submission.problem.hash = sha256("another problem");
   const RunResults a = results({timed("a", 1'000)});
   const RunResults failing = results({ended_row("a", VerdictName::crashed)});
-  EXPECT_EQ(finding(a, a), RegressionFinding::none);
+  EXPECT_EQ(finding(a, results({timed("a", 1'000)})), RegressionFinding::none);
+  EXPECT_EQ(finding(a, a), RegressionFinding::nothing_measured);
+  EXPECT_EQ(finding(failing, failing), RegressionFinding::none);
+  RunResults one_is_new = results({timed("b", 1'000)});
+  one_is_new.merge(RunResults(a));
+  EXPECT_EQ(finding(a, one_is_new), RegressionFinding::nothing_measured);
+  EXPECT_EQ(finding(results({timed("a", 1'000), timed("b", 1'000)}), one_is_new), RegressionFinding::none);
   EXPECT_EQ(finding(a, failing), RegressionFinding::regressed);
   EXPECT_EQ(finding(a, results({queued_row("a")})), RegressionFinding::unfinished);
   EXPECT_EQ(finding(results({queued_row("a")}), a), RegressionFinding::unfinished);
@@ -83,6 +94,17 @@ TEST(CompareRuns, what_was_not_measured_is_not_free_of_regressions) {
             RegressionFinding::none);
   EXPECT_EQ(finding(results({timed("a", 1'000), timed("b", 1'000)}), results({queued_row("a")})),
             RegressionFinding::regressed);
+}
+
+TEST(CompareRuns, times_of_one_and_the_same_job_are_told) {
+  const RunResults base = results({timed("a", 1'000), timed("b", 1'000), ended_row("c", VerdictName::crashed)});
+  RunResults now = base;
+  EXPECT_THAT(
+      compare_runs("r1", base, "r2", now, {}).notes,
+      ElementsAre("The times of 2 of 2 kernels that pass in both runs are of one and the same job, so they were "
+                  "not measured anew; kq submit --force-rerun measures again."));
+  now.at("b") = results({timed("b", 1'000)}).at("b");
+  EXPECT_THAT(compare_runs("r1", base, "r2", now, {}).notes, ElementsAre(HasSubstr("The times of 1 of 2 kernels")));
 }
 
 TEST(CompareRuns, small_changes_count_only_if_asked) {
