@@ -80,7 +80,9 @@ Expected<std::string> values_of(const Options& options, const kq::tools::PlotBui
                                 const kq::tools::Leaderboard& board, std::string& problem) {
   if (options.kind != "samples") {
     for (kq::tools::PlotValues& plot : builder.values(board)) {
-      if (plot.kind == options.kind) return std::move(plot.values);
+      if (plot.kind != options.kind) continue;
+      KQ_TRY(kq::tools::check_drawable(plot));
+      return std::move(plot.values);
     }
   }
   const std::vector<std::string> problems = builder.problems_with_samples();

@@ -270,6 +270,15 @@ std::vector<std::string> PlotBuilder::problems_with_samples() const {
   return names;
 }
 
+Expected<void> check_drawable(const PlotValues& values) {
+  if (values.values != "[]") return {};
+  const std::string_view missing = values.kind == "fast-p"  ? "passed with a time"
+                                   : values.kind == "times" ? "a time and that of its reference"
+                                                            : "a speedup";
+  return failure(Error{ErrorKind::not_found, "no kernel of the run has " + std::string(missing) +
+                                                 ", so there is no plot " + std::string(values.kind)});
+}
+
 Expected<std::string> whole_plot(std::string_view plots, const PlotValues& values, const std::string& subtitle,
                                  bool dark) {
   KQ_TRY_VALUE(const producer::Json all, producer::parse_json(plots));

@@ -75,6 +75,9 @@ class PlotBuilder {
 // The kinds of plots, in the order of the page.
 std::span<const std::string_view> plot_kinds();
 
+// Returns the error of a plot that would show no mark; such a plot has no finite size. `values` are those of the plot.
+Expected<void> check_drawable(const PlotValues& values);
+
 // Returns the specification of a plot with its values, for a renderer. `plots` is the text of plots.json.
 Expected<std::string> whole_plot(std::string_view plots, const PlotValues& values, const std::string& subtitle,
                                  bool dark);

@@ -52,6 +52,21 @@ TEST(Plots, fast_p_is_that_of_the_board) {
               HasSubstr("{\"p\": 1, \"fraction\": 0.5, \"device\": \"Test CPU\"}"));
 }
 
+TEST(Plots, a_run_in_which_nothing_passed_has_only_the_plot_of_its_verdicts) {
+  PlotBuilder builder;
+  LeaderboardBuilder board("r1");
+  const RunRow row = ended_row("gelu/a", VerdictName::crashed);
+  builder.add(row);
+  board.add(row);
+  for (const PlotValues& plot : builder.values(board.finish())) {
+    const auto checked = check_drawable(plot);
+    EXPECT_EQ(checked.has_value(), plot.kind == "verdicts") << plot.kind;
+    if (checked) continue;
+    EXPECT_EQ(checked.error().kind, ErrorKind::not_found);
+    EXPECT_THAT(checked.error().message, HasSubstr("no kernel of the run has "));
+  }
+}
+
 TEST(Plots, more_points_than_can_be_drawn_are_left_out_evenly) {
   PlotBuilder builder;
   for (std::size_t i = 0; i < 2 * kPlotPointsMax; ++i)
