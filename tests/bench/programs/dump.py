@@ -61,12 +61,13 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
     except ImportError:
         return "not installed"
     kind = kinds(schema)
-    exact = (
-        {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}
-    )  # pandas 3 always reads exactly
-    texts = {name: "string" for name, its in kind.items() if its == "text"}
+    # An empty field is the only missing value; the word nan is a text.
+    options: dict = {"keep_default_na": False, "na_values": [""]}
+    options["dtype"] = {name: "string" for name, its in kind.items() if its == "text"}
+    if int(pandas.__version__.split(".")[0]) < 3:  # pandas 3 always reads exactly
+        options["float_precision"] = "round_trip"
     with jsonl_path.open(encoding="utf-8") as lines:
-        for chunk in pandas.read_csv(csv_path, dtype=texts, **exact, chunksize=50_000):
+        for chunk in pandas.read_csv(csv_path, **options, chunksize=50_000):
             for row in chunk.itertuples(index=False):
                 wanted = json.loads(next(lines))
                 for name, got in zip(chunk.columns, row):
