@@ -64,16 +64,23 @@ class BackendBenchExport final : public Export {
 
   Expected<void> add(const RunRow& row) override {
     if (!selection_.matches(row)) return {};
-    ++row_count_;
     run_ = row.run;
     KQ_TRY_VALUE(const auto added, tests_.add(row));
-    if (added == TestsOfRun::Added::no_tags) ++no_tags_count_;
-    if (added == TestsOfRun::Added::no_result) ++no_result_count_;
+    if (added == TestsOfRun::Added::no_tags) {
+      ++no_tags_count_;
+      return {};
+    }
+    if (added == TestsOfRun::Added::no_result) {
+      ++no_result_count_;
+      return {};
+    }
+    ++row_count_;
     if (added == TestsOfRun::Added::older_test || added == TestsOfRun::Added::newer_test) ++older_count_;
     return {};
   }
 
   Expected<void> finish() override {
+    if (row_count_ == 0) return {};
     const auto operators = tests_.operators(scoring_);
     KQ_TRY(write_records("full_results.json", false));
     KQ_TRY(write_records("failed_tests.json", true));

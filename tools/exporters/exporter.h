@@ -27,13 +27,14 @@ struct ExportOptions {
   std::vector<std::uint32_t> pass_at_k = {1};
 };
 
-// One dump in progress. Its files appear in finish(), each whole or not at all.
+// One dump in progress. Its files appear in finish(), each whole or not at all. A format that writes a folder writes
+// nothing where none of the rows fits it.
 class Export {
  public:
   virtual ~Export() = default;
   virtual Expected<void> add(const RunRow& row) = 0;  // rows must come in the order of labels
   virtual Expected<void> finish() = 0;
-  virtual std::uint64_t row_count() const = 0;                   // number of rows written so far
+  virtual std::uint64_t row_count() const = 0;  // number of rows written so far, without those left out
   virtual std::vector<std::string> notes() const { return {}; }  // sentences about rows that were left out
 };
 

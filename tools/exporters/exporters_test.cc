@@ -73,6 +73,19 @@ TEST_P(EveryExporter, rows_that_are_not_selected_are_not_written) {
   EXPECT_EQ(everything().find("crashed"), std::string::npos);
 }
 
+TEST_P(EveryExporter, a_folder_is_not_written_where_no_row_fits) {
+  if (!GetParam()->writes_folder) return;
+  const auto selection = Selection::make({}, 0);
+  auto opened = GetParam()->open(options(), *selection);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_TRUE((*opened)->add(passed_row("mine", 12'500, 25'000)));
+  EXPECT_TRUE((*opened)->finish());
+  EXPECT_EQ((*opened)->row_count(), 0u);
+  EXPECT_EQ((*opened)->notes().size(), 1u);
+  opened->reset();
+  EXPECT_FALSE(fs::exists(folder / "out"));
+}
+
 // Every exporter but flashinfer-trace, which writes only solutions of a trace set (flashinfer_test.cc).
 std::vector<const Exporter*> all() {
   std::vector<const Exporter*> found;

@@ -190,6 +190,7 @@ class FlashinferExport final : public Export {
   }
 
   Expected<void> finish() override {
+    if (row_count_ == 0) return {};
     std::error_code wrong;
     fs::create_directories(folder_ / "traces", wrong);
     if (wrong) return bad_input("cannot create the folder " + (folder_ / "traces").string() + ": " + wrong.message());

@@ -74,7 +74,6 @@ class KernelBenchExport final : public Export {
 
   Expected<void> add(const RunRow& row) override {
     if (!selection_.matches(row)) return {};
-    ++row_count_;
     const auto place = figures_.add(row, options_.strict);
     switch (place.added) {
       case KernelBenchFigures::Added::no_problem:
@@ -95,6 +94,7 @@ class KernelBenchExport final : public Export {
       case KernelBenchFigures::Added::result:
         break;
     }
+    ++row_count_;
     if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
     KernelBenchOutcome outcome = kernelbench_outcome(row, options_.strict);
     const std::string text = producer::indented_text(

@@ -217,8 +217,8 @@ Expected<void> work(Options& options) {
     return kq::failure(kq::Error{ErrorKind::not_found,
                                  "nothing matched: none of the " + rows + of_runs + " meets --where and --since"});
   if (to->row_count() == 0 && exporter.writes_folder) {
-    return kq::failure(
-        kq::Error{ErrorKind::not_found, "none of the " + rows + of_runs + " can be written as " + options.format});
+    return kq::failure(kq::Error{ErrorKind::not_found, "none of the " + rows + of_runs + " can be written as " +
+                                                           options.format + ", so nothing was written"});
   }
   if (to->row_count() == 0)
     std::cerr << kProgram << ": none of the " << rows << of_runs << " has anything at --level "
