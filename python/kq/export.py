@@ -29,6 +29,11 @@ LINE_BYTES_MAX = 8 << 20
 CHUNK_BYTES = 4 << 20
 INT64_MAX = (1 << 63) - 1
 
+# The endings of files that hold something else than Parquet, so that a file of that name could not be read.
+OTHER_ENDINGS = frozenset(
+    (".csv", ".tsv", ".json", ".jsonl", ".jsonlines", ".ndjson", ".gz", ".zst", ".xz", ".bz2", ".zip", ".xlsx", ".xls")
+)
+
 Rows = Iterable[Row | dict[str, Any]]
 FORMATS: dict[str, Callable[[Rows, str], int]] = {
     "parquet": lambda rows, out: to_parquet(rows, out),
@@ -155,6 +160,11 @@ def main(arguments: list[str]) -> int:
         parser.error("--run and --input exclude each other")
     if given.out == "-":
         parser.error("-o must name a file or a folder, because no format can be written to standard output")
+    if given.format == "parquet" and Path(given.out).suffix in OTHER_ENDINGS:
+        raise BadInput(
+            f"{given.out} would be a file of Parquet: name FILE.parquet; kq-dump writes CSV and JSON Lines, "
+            "kq-dump RUN -o FILE.csv"
+        )
     need_pyarrow()
     write = FORMATS[given.format]
     if given.run is not None:

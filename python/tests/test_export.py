@@ -193,6 +193,17 @@ def test_rows_of_several_runs_follow_each_other() -> None:
         list(export.rows_of_runs(client, ["a", "c"]))
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet.gz"])
+def test_a_file_of_parquet_does_not_get_the_ending_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines(1))
+    assert export.run(["--input", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / name)]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} would be a file of Parquet: name FILE.parquet; kq-dump writes CSV and JSON Lines" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
 def test_standard_output_is_refused_as_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ const Exporter* find_exporter(std::string_view name) {
 
 Expected<std::string> format_of_file(const std::string& out, std::string_view way_out) {
   const std::string ending = std::filesystem::path(out).extension().string();
-  if (ending == ".jsonl" || ending == ".ndjson") return "jsonl";
+  if (ending == ".jsonl" || ending == ".jsonlines" || ending == ".ndjson") return "jsonl";
   if (ending == ".parquet") return bad_input(printable(out) + " would be a file of Parquet; " + std::string(kParquet));
   if (ending == ".json") {
     return bad_input(printable(out) + " would be one JSON value, but rows are JSON Lines: name FILE.jsonl" +

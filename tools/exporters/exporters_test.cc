@@ -117,7 +117,7 @@ TEST(exporters, a_file_without_a_format_has_that_of_its_ending) {
   EXPECT_EQ(format_of_file("-"), "csv");
   EXPECT_EQ(format_of_file("out/mine.csv"), "csv");
   EXPECT_EQ(format_of_file("mine"), "csv");
-  EXPECT_EQ(format_of_file("a.b/mine.jsonl"), "jsonl");
+  for (const char* name : {"a.b/mine.jsonl", "mine.ndjson", "mine.jsonlines"}) EXPECT_EQ(format_of_file(name), "jsonl");
   for (const char* name : {"mine.csv.gz", "mine.xlsx", "mine.tsv"})
     EXPECT_THAT(format_of_file(name).error().message, ::testing::HasSubstr("name FILE.csv or FILE.jsonl")) << name;
   EXPECT_EQ(format_of_file("mine.parquet").error().message,
