@@ -114,6 +114,14 @@ class Sweep(kq.EndToEndTest):
         self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
         self.assertNotIn("worker", again.stderr, "a worker was started although no job needs one")
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
+        piped = self.sweep(part, "--csv", "-")
+        self.assert_end(piped, 1)
+        self.assertEqual(list(csv.DictReader(piped.stdout.splitlines())), rows)
+        self.assertIn("geometric mean speedup", piped.stderr)
+        both = self.sweep(part, "--csv", "-", "--json")
+        self.assert_end(both, 2)
+        (error,) = json.loads(both.stdout)["errors"]
+        self.assertIn("--csv - and --json both write to standard output", error)
 
     @unittest.skipUnless(os.environ.get("KQ_EXAMPLES") == "all", "only KQ_EXAMPLES=all judges the whole example sweep")
     def test_all_examples_end_as_expected(self) -> None:

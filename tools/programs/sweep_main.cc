@@ -114,7 +114,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.submitter, "KQ_SUBMITTER");
   flags.group("Waiting and output");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
-  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does: CSV, or JSON Lines for FILE.jsonl",
+  flags.option("--csv", "FILE",
+               "also write the rows to this file, as kq-dump does: CSV, or JSON Lines for FILE.jsonl; "
+               "for -, standard output, the report goes to standard error",
                options.csv);
   flags.json("print one JSON object on standard output", options.json);
   flags.flag("-q,--quiet", "print the report and errors only, without progress", options.quiet);
@@ -218,9 +220,7 @@ class Sweep {
     }
     if (!outcome) return failed(options_, run_, faults_, outcome.error());
     const int code = static_cast<int>(exit_code(*outcome));
-    if (report_)
-      std::cout << (options_.json ? report_->json(faults_, code) : report_->text(kq::sys::takes_colour(STDOUT_FILENO)))
-                << std::flush;
+    if (report_) print_report(code);
     if (report_ && !options_.json && !options_.quiet && report_->not_passed_count() > 0)
       std::cerr << kProgram << ": kq results " << kq::producer::shell_quoted(prepared.run) << " --failed"
                 << evaluation_.place_options() << " shows why jobs did not pass; kq show "
@@ -230,6 +230,14 @@ class Sweep {
       std::cerr << kProgram << ": kq report " << kq::producer::shell_quoted(prepared.run) << evaluation_.place_options()
                 << " writes a page with plots and every job\n";
     return code;
+  }
+
+  // Prints the report on standard output, or on standard error where the rows of --csv are on standard output.
+  void print_report(int code) {
+    const bool is_beside_rows = options_.csv == "-";
+    std::ostream& stream = is_beside_rows ? std::cerr : std::cout;
+    const bool takes_colour = kq::sys::takes_colour(is_beside_rows ? STDERR_FILENO : STDOUT_FILENO);
+    stream << (options_.json ? report_->json(faults_, code) : report_->text(takes_colour)) << std::flush;
   }
 
  private:
@@ -300,6 +308,11 @@ int run(int argc, char** argv) {
     Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
     if (!read) return failed(options, "", {}, read.error());
     expectations = std::move(*read);
+  if (options.csv == "-" && options.json)
+    return failed(options, options.run, {},
+                  {ErrorKind::bad_input,
+                   "--csv - and --json both write to standard output; name a "
+                   "file for --csv"});
   }
   const auto request = request_of(options);
   if (!request) return failed(options, "", {}, request.error());
