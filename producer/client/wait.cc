@@ -18,6 +18,7 @@ class Waiter {
       : client_(client), options_(options), start_ms_(options.now_ms()), outcome_{WaitEnd::finished, std::move(jobs)} {}
 
   Expected<WaitOutcome> run() {
+    if (list().jobs().empty()) return end(WaitEnd::finished);
     std::int64_t pause_ms = kPollMsMin;
     for (bool is_first = true;; is_first = false) {
       const std::int64_t asked_ms = options_.now_ms();

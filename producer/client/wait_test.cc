@@ -86,6 +86,14 @@ TEST_F(WaitFor, asks_only_about_unfinished_jobs_and_ever_more_slowly_a_broker_th
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::job_failed);
 }
 
+TEST_F(WaitFor, a_wait_for_no_job_ends_at_once_and_shows_no_progress) {
+  options_.progress = [](const Tally&) { ADD_FAILURE() << "there is no job to show"; };
+  const auto outcome = wait({});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->end, WaitEnd::finished);
+  EXPECT_TRUE(asked_.empty());
+}
+
 TEST_F(WaitFor, learns_of_a_finished_job_at_once) {
   set(status(1, JobState::leased));
   set(status(2, JobState::leased));
