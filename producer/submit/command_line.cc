@@ -307,11 +307,11 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
     if (option->get_positional() || std::find(values.begin(), values.end(), "") == values.end()) continue;
-    return EarlyEnd{ExitCode::bad_input, option->get_name() + " is empty; leave it out, or say which"};
+    return EarlyEnd{ExitCode::bad_input, option->get_name() + " is empty; leave it out, or say which", raw.run};
   }
   if (app.count("--timeout") > 0) line.timeout_ms = static_cast<std::int64_t>(std::ceil(raw.timeout_s * 1000));
   if (const auto applied = apply_options(raw, line); !applied)
-    return EarlyEnd{ExitCode::bad_input, applied.error().message};
+    return EarlyEnd{ExitCode::bad_input, applied.error().message, raw.run};
   return line;
 }
 

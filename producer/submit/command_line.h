@@ -38,6 +38,7 @@ struct SubmitCommandLine {
 struct EarlyEnd {
   ExitCode code = ExitCode::bad_input;
   std::string text;
+  std::string run = "";  // that of --run, as far as the words could be read
 };
 
 std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, const char* const* argv);

@@ -40,6 +40,13 @@ class SubmitLine : public testing::Test {
   }
 };
 
+TEST_F(SubmitLine, a_mistake_keeps_the_name_of_the_run) {
+  const auto end = parse({"nowhere/*.py", "--run", "r"});
+  ASSERT_TRUE(std::holds_alternative<EarlyEnd>(end));
+  EXPECT_EQ(std::get<EarlyEnd>(end).code, ExitCode::bad_input);
+  EXPECT_EQ(std::get<EarlyEnd>(end).run, "r");
+}
+
 TEST_F(SubmitLine, every_option_is_read) {
   const SubmitCommandLine line = parsed({"a.py",         "--problem",
                                          "p.py",         "b.py",

@@ -95,10 +95,13 @@ class Report {
 
   // Adds an error that is told elsewhere.
   void add_error(const std::string& sentence) { errors_.push_back(sentence); }
+  void tell(const std::string& sentence) {
+    say(sentence);
+    add_error(sentence);
+  }
   // Tells an error, and returns its exit code.
   ExitCode failed(const Error& error) {
-    say(error.message);
-    add_error(error.message);
+    tell(error.message);
     return exit_code(error.kind);
   }
 
@@ -271,12 +274,12 @@ void say_lines(const std::vector<std::string>& texts) {
 }
 
 void say_outcome(WaitOutcome& outcome, const SubmitCommandLine& line, const SubmitSummary& summary,
-                 const ReadRows& read) {
+                 const ReadRows& read, Report& report) {
   const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
   if (outcome.end == WaitEnd::timed_out)
-    say("--timeout is over; " + resume_text(unfinished, summary.run, broker_argument(line)));
+    report.tell("--timeout is over; " + resume_text(unfinished, summary.run, broker_argument(line)));
   if (outcome.end == WaitEnd::interrupted)
-    say("interrupted; " + resume_text(unfinished, summary.run, broker_argument(line)));
+    report.tell("interrupted; " + resume_text(unfinished, summary.run, broker_argument(line)));
   if (line.quiet || line.progress == ProgressStyle::json) return;
   // After a ^C nothing more is asked of the broker.
   if (outcome.end != WaitEnd::interrupted && !line.json)
@@ -341,7 +344,7 @@ ExitCode wait_for_run(Client& client, SentRun& sent, const SubmitCommandLine& li
   Expected<WaitOutcome> waited = wait_with_progress(client, std::move(sent.to_wait_for), line, timeout_ms);
   if (waited) {
     code = exit_code_of(*waited);
-    say_outcome(*waited, line, sent.summary, read);
+    say_outcome(*waited, line, sent.summary, read, report);
     waited_jobs = std::move(waited->jobs);
   } else {
     code = report.failed(waited.error());
@@ -379,7 +382,7 @@ ExitCode after_stop(const Error& stopped, AckPrinter& acks, const SubmitCommandL
   for (auto& [run, sent] : acks.runs()) {
     const std::size_t accepted = sent.summary.count(Acceptance::accepted);
     if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
-      say(resume_text(accepted, run, broker_argument(line)));
+      report.tell(resume_text(accepted, run, broker_argument(line)));
     for (const SubmittedJob& job : sent.summary.jobs) {
       if (line.json) report.list().add(run, job_json(job));
     }
@@ -524,8 +527,8 @@ int submit_main(int argc, char** argv) {
       return static_cast<int>(end->code);
     }
     Report report(std::find(argv, argv + argc, std::string_view("--json")) != argv + argc);
-    report.add_error(end->text);
-    say(end->text);
+    report.name_run(end->run);
+    report.tell(end->text);
     return report.end(end->code);
   }
   const SubmitCommandLine& line = std::get<SubmitCommandLine>(parsed);

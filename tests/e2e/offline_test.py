@@ -22,6 +22,9 @@ class Offline(kq.EndToEndTest):
         with kq.program("kq-broker", "--bind", url, "--store", cls.shared / "state/store") as broker:
             cls.submitted = kq.kq("submit", jobs, "--run", "waiting", "--broker", url)
             cls.waited = kq.kq("results", "waiting", "--wait", "--timeout", "3", "--broker", url)
+            waits = ("--run", "waiting", "--wait", "--timeout", "1", "--json", "--broker", url)
+            cls.given_up = kq.kq("submit", jobs, *waits)
+            cls.unknown = kq.kq("results", "nobody", "--wait", "--broker", url)
             cls.online = kq.dump("waiting", "--broker", url)
             cls.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
             cls.workers = kq.kq("ctl", "workers", KQ_BROKER=url)
@@ -44,6 +47,23 @@ class Offline(kq.EndToEndTest):
         answer = json.loads(kq.kq("results", "waiting", "--json", "--store", self.state).stdout)
         self.assertEqual([row["label"] for row in answer["rows"]], ["relu/a", "relu/b"])
         self.assertIsNone(answer["rows"][0]["verdict"])
+
+    def test_a_wait_that_is_over_is_an_error_of_the_object(self) -> None:
+        self.assert_end(self.given_up, 4)
+        told = json.loads(self.given_up.stdout)
+        self.assertEqual((told["run"], told["exit_code"], len(told["jobs"])), ("waiting", 4, 2))
+        (error,) = told["errors"]
+        self.assertIn("--timeout is over; 2 accepted jobs stay with the broker; resume: kq results waiting", error)
+
+    def test_a_pattern_that_matches_nothing_keeps_the_run(self) -> None:
+        done = kq.kq("submit", f"{self.shared}/none/*.py", "--run", "r", "--json")
+        self.assert_end(done, 2)
+        self.assertEqual(json.loads(done.stdout)["run"], "r")
+
+    def test_an_unknown_run_has_no_progress(self) -> None:
+        self.assert_end(self.unknown, 5)
+        self.assertIn("there is no run 'nobody'", self.unknown.stderr)
+        self.assertEqual(self.unknown.stderr.count("\n"), 1, self.unknown.stderr)
 
     def test_labels_patterns_and_conditions_choose_jobs(self) -> None:
         for words, counts in (

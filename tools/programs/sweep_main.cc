@@ -214,8 +214,7 @@ class Sweep {
           return gather(client, submitted);
         });
     if (evaluation_.signal()) {
-      std::cerr << kProgram << ": stopped by a signal; finished jobs are kept; "
-                << evaluation_.next_commands(run_, words_) << '\n';
+      tell("stopped by a signal; finished jobs are kept; " + evaluation_.next_commands(run_, words_));
       return end_without_report(options_, run_, faults_, kq::tools::exit_code_of_signal(*evaluation_.signal()));
     }
     if (!outcome) return failed(options_, run_, faults_, outcome.error());
@@ -232,6 +231,7 @@ class Sweep {
     return code;
   }
 
+ private:
   // Prints the report on standard output, or on standard error where the rows of --csv are on standard output.
   void print_report(int code) {
     const bool is_beside_rows = options_.csv == "-";
@@ -240,7 +240,6 @@ class Sweep {
     stream << (options_.json ? report_->json(faults_, code) : report_->text(takes_colour)) << std::flush;
   }
 
- private:
   // Reads all rows of the run once, for the report and for --csv.
   Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
@@ -270,11 +269,17 @@ class Sweep {
                                            .made_at_ms = kq::sys::unix_now_ms()});
   }
 
-  ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
+  // Writes a sentence to standard error and into the object of --json.
+  void tell(const std::string& sentence) {
+    std::cerr << kProgram << ": " << sentence << '\n';
+    faults_.errors.push_back(sentence);
+  }
+
+  ExitCode exit_code(const kq::producer::WaitOutcome& outcome) {
     if (outcome.end == kq::producer::WaitEnd::timed_out) {
-      std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
-                << outcome.tally().total << " jobs are not finished; " << evaluation_.next_commands(run_, words_)
-                << '\n';
+      tell("gave up waiting, " + std::to_string(outcome.tally().total - outcome.tally().finished) + " of " +
+           std::to_string(outcome.tally().total) + " jobs are not finished; " +
+           evaluation_.next_commands(run_, words_));
       return ExitCode::gave_up;
     }
     ExitCode code =
@@ -287,7 +292,7 @@ class Sweep {
 
   const Options& options_;
   const std::vector<std::string> words_;
-  const kq::tools::SweepFaults faults_;
+  kq::tools::SweepFaults faults_;
   std::string run_;
   std::optional<kq::tools::Expectations> expectations_;
   kq::tools::Evaluation evaluation_;
@@ -299,23 +304,23 @@ int run(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const auto code = parse(argc, argv, options)) {
     options.json = *code != ExitCode::ok && std::ranges::find(words, "--json") != words.end();
-    return end_without_report(options, "", {.errors = {kWrongCommandLine}}, static_cast<int>(*code));
+    return end_without_report(options, options.run, {.errors = {kWrongCommandLine}}, static_cast<int>(*code));
   }
 
   // Mistakes in the command line and in the files are reported before a process is started.
-  std::optional<kq::tools::Expectations> expectations;
-  if (!options.expect.empty()) {
-    Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
-    if (!read) return failed(options, "", {}, read.error());
-    expectations = std::move(*read);
   if (options.csv == "-" && options.json)
     return failed(options, options.run, {},
                   {ErrorKind::bad_input,
                    "--csv - and --json both write to standard output; name a "
                    "file for --csv"});
+  std::optional<kq::tools::Expectations> expectations;
+  if (!options.expect.empty()) {
+    Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
+    if (!read) return failed(options, options.run, {}, read.error());
+    expectations = std::move(*read);
   }
   const auto request = request_of(options);
-  if (!request) return failed(options, "", {}, request.error());
+  if (!request) return failed(options, options.run, {}, request.error());
   const kq::producer::Prepared prepared = kq::producer::prepare(*request);
   const kq::tools::SweepFaults faults{.left_out_count = prepared.left_out_count, .errors = prepared.mistakes};
   const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
@@ -332,7 +337,8 @@ int run(int argc, char** argv) {
                   {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
   if (options.dry_run) return static_cast<int>(show_dry_run(prepared, options.json));
   if (!options.csv.empty()) {
-    if (const auto format = format_of_rows(options.csv); !format) return report_error(kProgram, format.error());
+    if (const auto format = format_of_rows(options.csv); !format)
+      return failed(options, prepared.run, faults, format.error());
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
       return failed(options, prepared.run, faults, place.error());
   }
