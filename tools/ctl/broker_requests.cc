@@ -24,7 +24,8 @@ void add_flags(Flags& flags, BrokerFlags& into) {
 void add_flags_with_state(Flags& flags, BrokerFlags& into, const std::string& names) {
   add_flags(flags, into);
   flags.option(names, "DIR",
-               "state folder of the kq sweep or kq up whose jobs these are; where no broker runs in it, one is started "
+               "state folder of the kq sweep or kq up whose jobs these are, or its store; where no broker runs in it, "
+               "one is started "
                "for this command (default: that of the last kq sweep or kq up where no broker runs)",
                into.state);
 }

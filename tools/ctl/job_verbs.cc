@@ -39,6 +39,7 @@ class JobActions {
       const auto reply = ask<ActionReply>(client_, request);
       if (!reply) return failure(reply.error());
       for (const JobAction& action : reply->jobs) note(action);
+      KQ_TRY(count_unknown(reply->jobs));
     }
     return {};
   }
@@ -46,7 +47,8 @@ class JobActions {
   // Counts a job as refused without asking the broker.
   void refuse(Sequence seq, const std::string& reason) { note(JobAction{.seq = seq, .done = false, .reason = reason}); }
 
-  // Prints the counts. Returns bad_input when a job was refused, nothing when there were no jobs, ok otherwise.
+  // Prints the counts. Returns nothing when there were no jobs or none that the broker knows, bad_input when a job was
+  // refused, ok otherwise.
   Expected<ExitCode> finish(const std::string& done_word) {
     listing_.finish({{"done", json_number(done_count_)}, {"refused", json_number(refused_count_)}});
     if (!json_) {
@@ -58,11 +60,23 @@ class JobActions {
                  << (unchanged_count_ > 0 ? ", " + std::to_string(unchanged_count_) + " unchanged" : "")
                  << (refused_count_ > 0 ? ", " + std::to_string(refused_count_) + " refused" : "") << '\n';
     }
-    if (refused_count_ > 0) return ExitCode::bad_input;
+    if (refused_count_ > unknown_count_ || (refused_count_ > 0 && done_count_ > 0)) return ExitCode::bad_input;
     return done_count_ > 0 ? ExitCode::ok : ExitCode::nothing;
   }
 
  private:
+  // Counts those refused jobs that the broker does not know.
+  Expected<void> count_unknown(const std::vector<JobAction>& jobs) {
+    StatusQuery query;
+    for (const JobAction& job : jobs) {
+      if (!job.done) query.seqs.push_back(job.seq);
+    }
+    if (query.seqs.empty()) return {};
+    KQ_TRY_VALUE(const auto known, ask<StatusReply>(client_, query));
+    unknown_count_ += query.seqs.size() - std::min(known.jobs.size(), query.seqs.size());
+    return {};
+  }
+
   void note(const JobAction& action) {
     ++(action.done ? done_count_ : refused_count_);
     const bool goes_on = std::is_same_v<Request, CancelJobs> && action.done && action.state != JobState::finished;
@@ -88,6 +102,7 @@ class JobActions {
   std::uint64_t unchanged_count_ = 0;  // of done_count_: jobs that were in the wanted state before
   std::uint64_t going_on_count_ = 0;   // of done_count_: jobs that go on for other submitters
   std::uint64_t refused_count_ = 0;
+  std::uint64_t unknown_count_ = 0;  // of refused_count_: jobs that the broker does not know
   std::vector<std::string> first_refusals_;
 };
 
@@ -199,8 +214,8 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
       argv[0],
       "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. A job "
       "that others submitted too goes on for them. Jobs that a kq sweep left are cancelled without a broker, too: "
-      "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel, "
-      "2 when a job is refused.");
+      "one is started in the state folder for this command. The exit code is 5 when there is no job to cancel "
+      "or none is known, 2 when a job is refused.");
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run, also those whose rows have other jobs now",
                choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter, also those of sweeps",
@@ -230,9 +245,11 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
 Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   JobSelection choice;
-  Flags flags(argv[0],
-              "Queues finished jobs again whose verdict is not terminal, such as abandoned, cancelled, expired and "
-              "unsupported_here. A job with a terminal verdict is refused; the exit code is then 2.");
+  Flags flags(
+      argv[0],
+      "Queues finished jobs again whose verdict is not terminal, such as abandoned, cancelled, expired and "
+      "unsupported_here. A job with a terminal verdict is refused; the exit code is then 2. It is 5 when no job "
+      "is known.");
   flags.option("--run", "NAME", "queue the finished jobs of this run again whose verdict is not terminal", choice.run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
   add_flags_with_state(flags, broker);

@@ -27,6 +27,13 @@ class JobVerbs : public testing::Test {
     kq.on<CancelJobs>(act);
     kq.on<RetryJobs>(act);
     kq.on<PurgeDead>(act);
+    kq.on<StatusQuery>([this](const StatusQuery& query) {
+      StatusReply reply;
+      for (const Sequence seq : query.seqs) {
+        if (!unknown.contains(seq)) reply.jobs.emplace_back().seq = seq;
+      }
+      return reply;
+    });
     kq.on<JobsQuery>([this](const JobsQuery& query) { return page_of(jobs, query, 2); });
     kq.on<DeadQuery>([this](const DeadQuery& query) { return page_of(dead, query, 2); });
   }
@@ -40,6 +47,7 @@ class JobVerbs : public testing::Test {
 
   ScriptedWorld kq;
   std::set<Sequence> refused;
+  std::set<Sequence> unknown;  // of the refused jobs
   std::set<Sequence> already;
   std::vector<JobRow> jobs;
   std::vector<JobRow> dead;
@@ -74,6 +82,16 @@ TEST_F(JobVerbs, cancels_by_number_and_prints_refusals) {
   EXPECT_EQ(kq.out.str(),
             "{\"jobs\": [\n{\"id\": 7, \"done\": true, \"state\": \"finished\", \"reason\": null}\n], \"done\": 1, "
             "\"refused\": 0}\n");
+}
+
+TEST_F(JobVerbs, jobs_of_which_none_is_known_are_no_jobs_to_cancel) {
+  refused = {7, 8};
+  unknown = {8};
+  EXPECT_EQ(kq.run({"cancel", "8"}), 5);
+  EXPECT_EQ(kq.out.str(), "cancelled 0 jobs, 1 refused\n");
+  EXPECT_EQ(kq.run({"cancel", "7", "8"}), 2);
+  EXPECT_EQ(kq.run({"cancel", "8", "9"}), 2);
+  EXPECT_EQ(kq.run({"retry", "8"}), 5);
 }
 
 TEST_F(JobVerbs, many_numbers_are_split_into_messages_of_allowed_size) {

@@ -136,9 +136,9 @@ Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld&
   Flags flags(argv[0],
               "Prints the version of the broker, the length of its queue, what is paused, and whether the broker has "
               "keys.");
-  add_flags(flags, broker);
+  add_flags_with_state(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(auto client, connect_or_start(world, broker));
   KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
   KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
   const Pauses pauses = pauses_of(stats);

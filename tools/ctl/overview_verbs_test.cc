@@ -33,6 +33,14 @@ TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
             std::string::npos);
 }
 
+TEST(overview_verbs, the_status_of_a_state_folder) {
+  ScriptedWorld kq;
+  kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
+  kq.on<StatsQuery>([](const auto&) { return StatsReply{}; });
+  EXPECT_EQ(kq.run({"status", "--state", "mine"}), 0);
+  EXPECT_EQ(kq.states, std::vector<std::string>{"mine"});
+}
+
 TEST(overview_verbs, the_status_names_paused_submitters) {
   ScriptedWorld kq;
   kq.on<BrokerQuery>([](const auto&) { return BrokerReply{.version = "1.2", .workers = {}}; });

@@ -50,6 +50,12 @@ class VerifyReport {
   Listing listing_;
 };
 
+// Returns the absolute path of a directory, without a slash at its end.
+std::filesystem::path absolute_directory(const std::string& name, std::error_code& error) {
+  const std::filesystem::path path = std::filesystem::absolute(name, error).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 }  // namespace
 
 Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld& world) {
@@ -107,7 +113,7 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   std::error_code error;
-  const std::filesystem::path dir = std::filesystem::absolute(given, error).lexically_normal();
+  const std::filesystem::path dir = absolute_directory(given, error);
   if (error || given.empty()) return bad_input("'" + given + "' is not the name of a directory");
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY(ask<BrokerReply>(client, BrokerQuery{}));  // an absent broker is told at once, not after kBackupTimeoutMs
@@ -135,8 +141,7 @@ Expected<ExitCode> ctl_promote(int argc, const char* const* argv, const CtlWorld
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (store.empty()) return bad_input("--store DIR is needed, the store of the standby");
   std::error_code error;
-  fs::path path = fs::absolute(store, error).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
+  const fs::path path = absolute_directory(store, error);
   if (!fs::is_directory(path, error)) return bad_input("there is no store at " + store);
   const fs::path order = path.string() + ".promote";
   if (!std::ofstream(order)) return bad_input(order.string() + " cannot be written; use the account of the broker");

@@ -26,6 +26,8 @@ TEST(store_verbs, a_backup_is_requested_with_an_absolute_path) {
   EXPECT_EQ(kq.out.str(), "the store is copied to /safe/monday\n");
   EXPECT_EQ(kq.run({"backup", "tuesday", "--json"}), 0);
   EXPECT_EQ(kq.requests_of<Backup>().at(1).dir, (std::filesystem::current_path() / "tuesday").string());
+  EXPECT_EQ(kq.run({"backup", "/safe/new/"}), 0);
+  EXPECT_EQ(kq.requests_of<Backup>().at(2).dir, "/safe/new");
   EXPECT_EQ(kq.run({"backup", "/full"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl backup: /full: not empty\n");
 }

@@ -23,9 +23,9 @@ class StateBroker {
   StateBroker& operator=(const StateBroker&) = delete;
   ~StateBroker();  // stops the broker that it started
 
-  // `key` is the path of a key file or empty; a broker that this class or a sweep started needs none. The Error is
-  // not_found where the folder has no store.
-  Expected<producer::Client> connect(const std::string& state, const std::string& key);
+  // `given` is a state folder, or the folder `store` in it. `key` is the path of a key file or empty; a broker that
+  // this class or a sweep started needs none. The Error is not_found where the folder has no store.
+  Expected<producer::Client> connect(const std::string& given, const std::string& key);
 
  private:
   const std::string programs_;

@@ -57,6 +57,20 @@ TEST_F(StateBrokerTest, the_broker_that_holds_the_folder_is_used) {
   EXPECT_TRUE(said_.empty());
 }
 
+TEST_F(StateBrokerTest, the_store_of_a_state_folder_stands_for_the_folder) {
+  folder_.write("state/store/CURRENT", "");
+  folder_.write("other/CURRENT", "");
+  StateBroker made = broker();
+  for (const char* name : {"state/store", "state/store/"}) {
+    const auto client = made.connect(folder_.file(name), "");
+    ASSERT_TRUE(client) << client.error().message;
+  }
+  EXPECT_TRUE(holder_of(folder_.file("state")));
+  StateBroker none = broker();
+  EXPECT_THAT(none.connect(folder_.file("other"), "").error().message,
+              HasSubstr("is a store outside of a state folder"));
+}
+
 TEST_F(StateBrokerTest, a_folder_without_a_store_is_an_error) {
   StateBroker made = broker();
   const auto client = made.connect(folder_.file("state"), "");
