@@ -17,6 +17,7 @@
 #include "tools/kernelbench/figures.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/schema.h"
+#include "tools/table/tag_names.h"
 
 namespace {
 
@@ -104,19 +105,24 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 }
 
 struct Dumped {
-  std::size_t row_count = 0;      // rows of the run
-  std::size_t matched_count = 0;  // rows that meet --where and --since
+  std::size_t row_count = 0;                // rows of the run
+  std::size_t matched_count = 0;            // rows that meet --where and --since
+  std::vector<kq::tools::TagNames> tags{};  // one for each column of a tag
 };
 
 // Writes all rows of the runs to `to`. When there is no such run, an existing output file stays as it is.
 Expected<Dumped> dump(kq::tools::Source& source, const std::vector<std::string>& runs,
                       const kq::tools::Selection& selection, kq::tools::Export& to, bool is_file) {
   Dumped dumped;
+  for (const kq::tools::SelectedColumn& column : selection.columns()) {
+    if (!column.tag.empty()) dumped.tags.emplace_back(column.tag.substr(kq::tools::kTagPrefix.size()));
+  }
   for (const std::string& run : runs) {
     std::size_t row_count = 0;
     const auto add = [&](const kq::RunRow& row) {
       ++row_count;
       dumped.matched_count += selection.matches(row) ? 1 : 0;
+      for (kq::tools::TagNames& tag : dumped.tags) tag.add(row.entry.submission);
       return to.add(row);
     };
     KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
@@ -211,6 +217,9 @@ Expected<void> work(Options& options) {
     if (!noted) return noted;
   }
   for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
+  for (const kq::tools::TagNames& tag : dumped.tags) {
+    if (const auto missing = tag.missing()) std::cerr << kProgram << ": " << *missing << '\n';
+  }
   const std::string rows = kq::producer::counted(dumped.row_count, "row");
   const std::string of_runs = options.runs.size() == 1 ? " of the run" : " of the runs";
   if (dumped.matched_count == 0)

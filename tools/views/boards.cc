@@ -6,6 +6,7 @@
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
 #include "tools/table/selection.h"
+#include "tools/table/tag_names.h"
 
 namespace kq::tools {
 namespace {
@@ -34,22 +35,6 @@ struct GroupLess {
     return order != 0 ? order < 0 : a < b;
   }
 };
-
-constexpr std::size_t kTagsMax = 20;  // of other tags, which an error lists
-
-// Notes the wanted tag of a submission, and the first kTagsMax others.
-void add_tags(const Submission& submission, const std::string& wanted, std::set<std::string>& known) {
-  for (const auto& [name, value] : submission.tags) {
-    if (name == wanted || known.size() < kTagsMax) known.insert(name);
-  }
-}
-
-Error unknown_tag(const std::string& wanted, const std::set<std::string>& known) {
-  std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + printable(name);
-  return {ErrorKind::not_found, "no kernel has the tag '" + printable(wanted) + "'" +
-                                    (names.empty() ? "; none has any tag" : "; there are " + names)};
-}
 
 }  // namespace
 
@@ -126,18 +111,19 @@ Expected<Leaderboard> leaderboard_of_runs(Source& source, const std::string& run
   }
   LeaderboardBuilder builder(run, options);
   const std::string tag = options.by.starts_with(kTagPrefix) ? options.by.substr(kTagPrefix.size()) : "";
-  std::set<std::string> known_tags;
+  TagNames tags(tag);
   bool any = false;
   for (const std::string& one : runs) {
     KQ_TRY(each_row_with_reruns(source, one, [&](const RunRow& row) {
       any = true;
-      if (!tag.empty()) add_tags(row.entry.submission, tag, known_tags);
+      if (!tag.empty()) tags.add(row.entry.submission);
       builder.add(row);
       return Expected<void>();
     }));
   }
   if (!any && !run.empty()) return failure(no_such_run(source, run));
-  if (any && !tag.empty() && !known_tags.contains(tag)) return failure(unknown_tag(tag, known_tags));
+  const auto missing = any && !tag.empty() ? tags.missing() : std::nullopt;
+  if (missing) return failure(Error{ErrorKind::not_found, *missing});
   return builder.finish();
 }
 
