@@ -49,6 +49,7 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
   std::map<GroupLess::Group, std::vector<LeaderboardRow>, GroupLess> groups;
   for (const Standing& first : first_of_each_board(rows, 1))
     groups[{first.value, first.row.device_model, first.row.baseline}].push_back(first.row);
+  for (const auto& group : judged) groups.try_emplace(group);
   std::vector<DeviceSummary> found;
   for (const auto& [group, best] : groups) {
     DeviceSummary& summary = found.emplace_back();
@@ -76,6 +77,9 @@ void LeaderboardBuilder::add(const RunRow& row) {
   const std::string value = value_of(row, options_.by);
   problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
+  const std::string& device_model = row.result->device.model;
+  if (row_of(name_of(row.result->verdict)).terminal && !device_model.empty())
+    judged_.emplace(value, device_model, submission.trials.baseline);
   if (measurement_of(row.result->verdict) != nullptr && !runs_all_workloads(submission.problem)) ++partial_count_;
   if (options_.leaves_out_findings && !row.result->findings.empty()) {
     left_out_count_ += is_ranked(row) ? 1 : 0;
@@ -90,7 +94,8 @@ Leaderboard LeaderboardBuilder::finish() {
                     .is_ranking = options_.is_ranking(),
                     .left_out_count = left_out_count_,
                     .partial_count = partial_count_,
-                    .rows = first_of_each_board(standings_.finish(), options_.top)};
+                    .rows = first_of_each_board(standings_.finish(), options_.top),
+                    .judged = judged_};
   std::set<std::pair<std::string, Hash>> all;
   for (const auto& [group, problems] : problems_) {
     board.problem_counts[group] = problems.size();

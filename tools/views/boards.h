@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,10 @@ struct Leaderboard {
   std::map<std::pair<std::string, Baseline>, std::size_t> problem_counts{};  // by value and baseline
   // Of BoardOptions::problem: the other names under which jobs that count on its boards were sent.
   std::set<std::string> other_names{};
+  // The values, device models and baselines of which a job was judged, whether it passed or not.
+  std::set<std::tuple<std::string, std::string, Baseline>> judged{};
 
+  // Returns a summary also where no problem is solved.
   std::vector<DeviceSummary> summaries() const;
 };
 
@@ -74,6 +78,7 @@ class LeaderboardBuilder {
   StandingsBuilder standings_;
   std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> problems_;
   std::map<Hash, std::set<std::string>> other_names_;  // of the boards of jobs that are not of BoardOptions::problem
+  std::set<std::tuple<std::string, std::string, Baseline>> judged_;
   std::size_t left_out_count_ = 0;
   std::size_t partial_count_ = 0;
 };

@@ -62,6 +62,22 @@ TEST(boards, unsolved_problems_count_in_fast_p) {
               ::testing::ElementsAre(P{0, 0.5}, P{0.5, 0.5}, P{0.8, 0.5}, P{1, 0.5}, P{1.5, 0.5}, P{2, 0}));
 }
 
+TEST(boards, a_run_in_which_nothing_passed_has_a_summary_too) {
+  RunRow wrong = ended_row("relu/wrong", VerdictName::wrong_answer, evidence("value"));
+  wrong.entry.submission.author = "ada";
+  const auto summaries = built({wrong, ended_row("gelu/gone", VerdictName::cancelled)}).summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].device_model, "Test CPU");
+  EXPECT_EQ(summaries[0].problem_count, 2u);
+  EXPECT_EQ(summaries[0].solved_count, 0u);
+  EXPECT_EQ(summaries[0].fast_p.front(), (std::pair<double, double>(0, 0)));
+  EXPECT_THAT(producer::to_text(leaderboard_json(built({wrong}))),
+              HasSubstr("\"solved_n\": 0, \"geometric_mean_speedup\": null, \"fast_p\": {\"0\": 0"));
+  LeaderboardBuilder by_author("r1", {.by = "author"});
+  by_author.add(wrong);
+  EXPECT_EQ(by_author.finish().summaries().front().value, "ada");
+}
+
 TEST(boards, device_models_are_not_mixed) {
   RunRow other = passed_row("relu/other", 5'000, 20'000, 5);
   other.result->device.model = "Another CPU";
