@@ -68,10 +68,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                "print the best of each value of author, backend or tag.NAME, and the figures of each value",
                options.by);
   flags.number("--top", "print so many kernels of each problem with their ranks", options.top, 1, 1'000'000);
-  flags.flag("--users",
-             "print the ranks of the users of the run, as GPU MODE's boards have them: the best kernel of each author; "
-             "times that do not differ beyond the noise share a rank",
-             options.users);
+  flags.flag(
+      "--users",
+      "print the ranks of the users of the run, as GPU MODE's boards have them: the best kernel of each author, or "
+      "submitter where none is given; times that do not differ beyond the noise share a rank",
+      options.users);
   flags.flag("--no-findings",
              "leave out submissions of the run in which the guard found something for review (column findings)",
              options.no_findings);

@@ -53,11 +53,11 @@ std::optional<LeaderboardRow> row_with_reruns(const RunRow& row) {
   return made;
 }
 
+}  // namespace
+
 std::string submitter_in(const RunRow& row) {
   return submitter_behind(row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter, row.run);
 }
-
-}  // namespace
 
 bool is_same_board(const Standing& a, const Standing& b) {
   return a.value == b.value && a.row.problem == b.row.problem && a.row.device_model == b.row.device_model &&

@@ -29,6 +29,10 @@ struct Standing {
   std::string run() const { return run_names.empty() ? "" : run_names.front(); }
 };
 
+// Returns the name of the row's submitter, without the name of the run behind which a sweep hides it; empty where it is
+// not known.
+std::string submitter_in(const RunRow& row);
+
 // Returns whether two standings are of one board: of one value, problem, device model and board_hash().
 bool is_same_board(const Standing& a, const Standing& b);
 // Returns the first `count` kernels of each board; a board's kernels follow each other.

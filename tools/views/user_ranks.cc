@@ -13,10 +13,13 @@ namespace kq::tools {
 namespace {
 
 constexpr double kNsPerS = 1e9;
+constexpr std::string_view kUnknownUser = "-";
 
-// A submission without an author stands for itself.
-std::string user_of(const Submission& submission) {
-  return submission.author.empty() ? submission.label : submission.author;
+// Returns the author of a submission, else its submitter, else kUnknownUser.
+std::string user_of(const RunRow& row) {
+  const std::string& author = row.entry.submission.author;
+  const std::string user = author.empty() ? submitter_in(row) : author;
+  return user.empty() ? std::string(kUnknownUser) : user;
 }
 
 std::tuple<std::string, std::string, Hash, Hash> key_of(const LeaderboardRow& row) {
@@ -26,7 +29,7 @@ std::tuple<std::string, std::string, Hash, Hash> key_of(const LeaderboardRow& ro
 }  // namespace
 
 void UserRanks::add(const RunRow& row) {
-  standings_.add(row, user_of(row.entry.submission));
+  standings_.add(row, user_of(row));
 }
 
 void UserRanks::finish() {
@@ -76,7 +79,7 @@ std::string UserRanks::csv() const {
     const RankedRow& row = user.row;
     const Cell fields[] = {row.problem,
                            std::uint64_t{row.rank},
-                           user.value,
+                           user.value == kUnknownUser ? Cell() : Cell(user.value),
                            row.label,
                            row.median_ns / kNsPerS,
                            row.device_model,

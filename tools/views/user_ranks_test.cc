@@ -43,6 +43,15 @@ TEST(user_ranks, users_with_one_kernel_have_its_figure_and_a_rank_each) {
   EXPECT_THAT(csv, testing::HasSubstr("add,1,bob,add/copy,2e-06,"));
 }
 
+TEST(user_ranks, a_kernel_without_an_author_is_that_of_its_submitter) {
+  RunRow first = by("", "add/1", 2'000, 1), second = by("", "add/2", 1'000, 2), other = by("bob", "add/3", 3'000, 3);
+  first.entry.submitter = second.entry.submitter = other.entry.submitter = "alice";
+  const std::string csv = ranks_of({first, second, other}).csv();
+  EXPECT_THAT(csv, testing::HasSubstr("add,1,alice,add/2,1e-06,"));
+  EXPECT_THAT(csv, testing::HasSubstr("add,2,bob,add/3,3e-06,"));
+  EXPECT_THAT(csv, testing::Not(testing::HasSubstr("add/1")));
+}
+
 TEST(user_ranks, a_run_that_did_not_pass_or_selects_workloads_has_no_rank) {
   RunRow part = by("ada", "add/part", 1'000);
   part.entry.submission.problem.workloads = {{"test.*"}};
@@ -54,7 +63,7 @@ TEST(user_ranks, a_run_that_did_not_pass_or_selects_workloads_has_no_rank) {
 TEST(user_ranks, csv_has_scores_in_seconds) {
   EXPECT_EQ(ranks_of({by("", "add/1", 1'500)}).csv(),
             "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline\n"
-            "add,1,add/1,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z,1.5e-08,1,20,0,false,eager\n");
+            "add,1,,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z,1.5e-08,1,20,0,false,eager\n");
 }
 
 }  // namespace
