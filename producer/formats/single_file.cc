@@ -11,6 +11,7 @@
 #include "core/bytes/hash.h"
 #include "producer/formats/io_contract.h"
 #include "producer/formats/kernelbench_run.h"
+#include "producer/formats/popcorn/submissions.h"
 #include "producer/formats/problems.h"
 #include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
@@ -202,6 +203,11 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   }
   const bool is_told = options.problem || !problem_written.empty() || sample;
   auto by_place = is_told ? std::nullopt : problem_by_place(input, options);
+  const auto leaderboard = is_told || by_place || options.problems ? std::nullopt : popcorn::leaderboard_in_head(input);
+  if (leaderboard) {
+    return wrong(name + ": which problem does it solve? its line '#!POPCORN leaderboard " + *leaderboard +
+                 "' names one of GPU MODE's form, which is found in the folder of --problems DIR");
+  }
   if (!is_told && !by_place) {
     return wrong(name +
                  ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head; or "

@@ -10,6 +10,7 @@ namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::Pair;
 
 Found read(const std::filesystem::path& input, const InputOptions& options) {
@@ -60,6 +61,9 @@ TEST_F(SingleFile, needs_a_problem) {
       ElementsAre(file.string() +
                   ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head; or "
                   "with --problems DIR name the kernel or its folder after a problem there"));
+  EXPECT_THAT(read(folder_.write("sort.py", "#!POPCORN leaderboard sort_v2\n" + std::string(kTestKernel)), {}).mistakes,
+              ElementsAre(HasSubstr("its line '#!POPCORN leaderboard sort_v2' names one of GPU MODE's form, which is "
+                                    "found in the folder of --problems DIR")));
   options_.problem = "gone.py";
   EXPECT_THAT(
       read(file, options_).mistakes,

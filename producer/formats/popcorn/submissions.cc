@@ -45,17 +45,33 @@ std::optional<std::string> name_in(const fs::path& path) {
   return std::regex_match(stem, parts, numbered) ? std::optional(parts[1].str()) : std::nullopt;
 }
 
-// Returns NAME of a line `#!POPCORN leaderboard NAME` or `//!POPCORN leaderboard NAME` at the head of a submission,
-// which popcorn-cli obeys.
-std::optional<std::string> name_in_head(const fs::path& path) {
-  static const std::regex directive(R"((?:#|//)!POPCORN[ \t]+leaderboard[ \t]+([^\s]+)\s*)");
+// Returns the first match of a directive such as `#!POPCORN leaderboard NAME` at the head of a submission: the whole
+// line, then the groups of the expression.
+std::optional<std::vector<std::string>> directive_of(const fs::path& path, const std::regex& directive) {
   std::ifstream file(path);
   std::string line;
   std::smatch parts;
   for (std::size_t i = 0; i < kHeadLines && std::getline(file, line); ++i) {
-    if (line.size() <= kHeadLineBytesMax && std::regex_match(line, parts, directive)) return parts[1].str();
+    if (line.size() <= kHeadLineBytesMax && std::regex_match(line, parts, directive))
+      return std::vector<std::string>(parts.begin(), parts.end());
   }
   return std::nullopt;
+}
+
+// Notes which submissions name GPUs in a line such as `#!POPCORN gpus H100`, unless the command line chooses the
+// device: these are GPU MODE's names of GPUs, and not those of workers.
+void note_gpus(const std::vector<fs::path>& submissions, const InputOptions& options, const CandidateSink& sink) {
+  static const std::regex gpus(R"((?:#|//)!POPCORN[ \t]+gpus?[ \t].*)");
+  if (options.gpu_model || options.device) return;
+  std::size_t count = 0;
+  std::string first;
+  for (const fs::path& path : submissions) {
+    const auto found = directive_of(path, gpus);
+    if (found && count++ == 0) first = path.string() + ": the line '" + (*found)[0] + "'";
+  }
+  if (count == 0) return;
+  const std::string others = count == 1 ? " chooses" : ", and those of " + std::to_string(count - 1) + " more, choose";
+  sink.note(first + others + " no GPU here; --gpu MODEL does");
 }
 
 // Returns the folder of the problem that a path means: the path itself, or the folder of a file beside a task.yml.
@@ -120,12 +136,14 @@ void leave_out(const Error& error, const CandidateSink& sink) {
 
 // Reads submissions to the problems of a set. `named` is the problem of all of them; without it each names its own.
 void read_for_set(const fs::path& input, const fs::path& checkout, const std::optional<std::string>& named,
-                  JudgedBy judged_by, const CandidateSink& sink) {
+                  const InputOptions& options, const CandidateSink& sink) {
   const auto boards = read_boards(checkout);
   if (!boards) return sink.mistake(boards.error().message);
-  for (const fs::path& path : submissions_in(input)) {
+  const auto submissions = submissions_in(input);
+  note_gpus(submissions, options, sink);
+  for (const fs::path& path : submissions) {
     if (sink.stopped()) return;
-    auto name = named ? named : name_in_head(path);
+    auto name = named ? named : leaderboard_in_head(path);
     if (!name) name = name_in(path).value_or(path.stem().string());
     const Board* const board = find_board(*boards, *name);
     if (board == nullptr) {
@@ -133,7 +151,7 @@ void read_for_set(const fs::path& input, const fs::path& checkout, const std::op
                  path.string() + ": " + checkout.string() + " has no problem '" + *name +
                      "'; --problem NAME, a line '#!POPCORN leaderboard NAME' or the name of the file says which"},
                 sink);
-    } else if (const auto sent = send(*board, path, judged_by, sink); !sent) {
+    } else if (const auto sent = send(*board, path, options.judged_by, sink); !sent) {
       leave_out(sent.error(), sink);
     }
   }
@@ -153,6 +171,12 @@ std::optional<std::string> wrong_workloads(const InputOptions& options) {
 
 }  // namespace
 
+std::optional<std::string> leaderboard_in_head(const fs::path& path) {
+  static const std::regex leaderboard(R"((?:#|//)!POPCORN[ \t]+leaderboard[ \t]+([^\s]+)\s*)");
+  const auto found = directive_of(path, leaderboard);
+  return found ? std::optional((*found)[1]) : std::nullopt;
+}
+
 bool names_problems(const fs::path& input, const InputOptions& options) {
   if (options.problem && is_problem(problem_folder_of(*options.problem))) return true;
   if (options.problems) return is_set(*options.problems) && (!options.problem || !is_file(*options.problem));
@@ -169,13 +193,14 @@ void read_submissions(const fs::path& input, const InputOptions& options, const 
   const fs::path problem = problem_folder_of(options.problem.value_or(input));
   if (options.problems && !is_problem(problem)) {
     const auto named = options.problem ? std::optional(options.problem->string()) : std::nullopt;
-    return read_for_set(input, *options.problems, named, judged_by, sink);
+    return read_for_set(input, *options.problems, named, options, sink);
   }
   const auto board = read_board(problem);
   if (!board) return sink.mistake(board.error().message);
   const bool is_baseline = !options.problem && is_problem(input);
   const auto found = submissions_in(is_baseline ? input / board->submission_name : input);
   if (found.empty()) sink.mistake(input.string() + " has no file that ends in .py or .cu");
+  note_gpus(found, options, sink);
   for (const fs::path& path : found) {
     if (sink.stopped()) return;
     if (const auto sent = send(*board, path, judged_by, sink); !sent) leave_out(sent.error(), sink);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ inline constexpr std::string_view kSelfReportedSuffix = "@self_reported";
 // Returns whether the problem of an input is in this form, whatever the input is: the options name it, or a set of such
 // problems, or they name none and the input is a file in the folder of one.
 bool names_problems(const std::filesystem::path& input, const InputOptions& options);
+
+// Returns NAME of a line `#!POPCORN leaderboard NAME` or `//!POPCORN leaderboard NAME` at the head of a submission,
+// which popcorn-cli obeys.
+std::optional<std::string> leaderboard_in_head(const std::filesystem::path& path);
 
 std::string recognise_submissions(const std::filesystem::path& input);
 void read_submissions(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);

@@ -127,6 +127,27 @@ TEST_F(SubmissionsTest, a_problem_of_a_set_is_named_by_its_name_or_at_the_head_o
   EXPECT_FALSE(names_problems(folder_ / "mine", options));
 }
 
+TEST_F(SubmissionsTest, gpus_that_a_head_names_get_a_note_where_no_option_chooses_the_device) {
+  folder_.write("mine/a.py", "#!POPCORN gpu H100\n#!POPCORN leaderboard sub\nx = 1\n");
+  folder_.write("mine/b.cu", "//!POPCORN leaderboard add\n//!POPCORN gpus H100 L4\nint x;\n");
+  folder_.write("mine/c.py", "#!POPCORN leaderboard add\nx = 1\n");
+  InputOptions options;
+  options.problems = folder_ / "set";
+  EXPECT_THAT(
+      read(folder_ / "mine", options).notes,
+      ElementsAre((folder_ / "mine/a.py").string() +
+                  ": the line '#!POPCORN gpu H100', and those of 1 more, choose no GPU here; --gpu MODEL does"));
+  EXPECT_THAT(read(folder_ / "mine/c.py", options).notes, ElementsAre());
+  options.problem = "add";
+  EXPECT_THAT(read(folder_ / "mine/b.cu", options).notes,
+              ElementsAre((folder_ / "mine/b.cu").string() +
+                          ": the line '//!POPCORN gpus H100 L4' chooses no GPU here; --gpu MODEL does"));
+  options.problem = folder_ / "set/problems/one/sub";
+  EXPECT_EQ(read(folder_ / "mine", options).notes.size(), 1u);
+  options.gpu_model = "NVIDIA H100";
+  EXPECT_THAT(read(folder_ / "mine", options).notes, ElementsAre());
+}
+
 TEST_F(SubmissionsTest, the_program_of_a_problem_runs_all_tests_or_all_benchmarks) {
   InputOptions options = by(JudgedBy::problem);
   for (const char* const text : {"test.*", "benchmark.*"}) {
