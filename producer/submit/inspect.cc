@@ -113,6 +113,13 @@ class FirstPass {
   }
 
  private:
+  // Returns whether the place of a candidate is a line of JSON Lines, such as "all.jsonl:3".
+  static bool is_line(const std::string& where) {
+    const std::size_t colon = where.rfind(':');
+    return colon != std::string::npos && colon + 1 < where.size() &&
+           where.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  }
+
   // A mistake in an option is found again with each file, so each sentence is reported only once.
   void mistake(std::string sentence) {
     if (std::find(inspected_.mistakes.begin(), inspected_.mistakes.end(), sentence) != inspected_.mistakes.end())
@@ -158,9 +165,11 @@ class FirstPass {
         const auto [first, is_new] = places.try_emplace(label, candidate.where);
         if (is_new) continue;
         mistake(candidate.where + ": the label '" + label + "' is taken by " + first->second +
-                "; labels must differ within a run: name one of them with kq: id=NAME at its head, or with id in its "
-                "line of JSON Lines, or submit it under "
-                "another --run");
+                "; labels must differ within a run: " +
+                (is_line(candidate.where) && is_line(first->second)
+                     ? "give one of the lines another id"
+                     : "name one of them with kq: id=NAME at its head, or with id in its line of JSON Lines") +
+                ", or submit it under another --run");
         bad_.push_back(ordinal);
         return;
       }

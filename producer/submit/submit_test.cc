@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
+#include "producer/client/json.h"
 #include "producer/client/scripted_link.h"
 #include "producer/formats/test_folder.h"
 
@@ -110,6 +111,17 @@ TEST_F(Submit, labels_differ_within_a_run) {
   EXPECT_THAT(labels(prepared), ElementsAre("same"));
   EXPECT_THAT(prepared.mistakes, ElementsAre((folder_ / "b.py").string() + ": the label 'same' is taken by " +
                                              (folder_ / "a.py").string() + kRemedy));
+}
+
+TEST_F(Submit, lines_of_json_lines_with_one_id_are_told_to_take_another) {
+  request_.options.problem.reset();
+  const std::string line = R"({"id": "same", "problem": "problem.py", "source": )" + json_quoted(kTestKernel) + "}\n";
+  add("all.jsonl", line + line);
+  EXPECT_THAT(prepare(request_).mistakes,
+              ElementsAre((folder_ / "all.jsonl").string() + ":2: the label 'same' is taken by " +
+                          (folder_ / "all.jsonl").string() +
+                          ":1; labels must differ within a run: give one of the lines another id, or submit it under "
+                          "another --run"));
 }
 
 TEST_F(Submit, repeat_and_salt_make_new_jobs) {
