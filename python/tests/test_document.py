@@ -13,13 +13,16 @@ SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
-def place(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def place(shared_broker: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the snippets run. It has the examples of the checkout."""
     monkeypatch.setenv("KQ_BROKER", shared_broker)
-    monkeypatch.chdir(ROOT)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(folder)
+    return folder
 
 
-def test_every_snippet_of_the_document_runs(place: None, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {"folder": folder}
+def test_every_snippet_of_the_document_runs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
     snippets = SNIPPETS.findall((ROOT / "docs/user/python.md").read_text())
     for number, snippet in enumerate(snippets):
         exec(compile(snippet, f"docs/user/python.md, snippet {number}", "exec"), names)
@@ -28,5 +31,6 @@ def test_every_snippet_of_the_document_runs(place: None, folder: Path, capsys: p
     assert [one.reward for one in names["evaluations"]] == names["rewards"]
     assert len(names["outcomes"]) == count and all(one.passed for one in names["outcomes"])
     assert names["score"] == 500_000 and len(names["results"]) == count
-    assert names["row_count"] == len(names["rows"]) == count and (folder / "dataset/README.md").is_file()
+    assert names["row_count"] == len(names["rows"]) == count
+    assert (place / "tuesday.parquet").is_file() and (place / "dataset/README.md").is_file()
     assert "passed 1.5" in capsys.readouterr().out
