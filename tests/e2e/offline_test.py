@@ -84,6 +84,11 @@ class Offline(kq.EndToEndTest):
             self.assertIn(sentence, done.stderr)
         self.assert_end(kq.kq("results", "waiting", "--where", "stat=x", "--store", self.state), 2)
 
+    def test_a_column_of_a_tag_that_no_job_has_gets_a_note(self) -> None:
+        done = kq.kq("dump", "waiting", "--columns", "label,tag.model", "--store", self.state)
+        self.assert_end(done, 0)
+        self.assertEqual(done.stderr, "kq-dump: no kernel has the tag 'model'; none has any tag\n")
+
     def test_a_report_names_its_file_and_refuses_another_ending(self) -> None:
         page = self.folder / "new" / "v0.2"
         done = kq.kq("report", "waiting", "-o", page, "--store", self.state)
