@@ -181,7 +181,10 @@ class Tools:
         raise BadInput(f"run '{run or self._run}' has no job with the label '{label}'; results lists its labels")
 
     async def boards(self, problem: str = "", limit: int = 20) -> dict[str, Any]:
-        """Lists the best kernels of each problem on each device model; `problem` is a part of a problem's name."""
+        """Lists the best kernel of each problem on each device model; `problem` is a part of a problem's name.
+
+        Problems with equal files are one row, under the name to which its kernel was submitted.
+        """
         if not 1 <= limit <= ROWS_MAX:
             raise BadInput(f"limit must be from 1 to {ROWS_MAX}, got {limit}")
         rows = [row for row in await self._client.leaderboard() if problem in row.problem]
