@@ -130,7 +130,7 @@ class SubmitHandler {
     if (const Job* job = state_.queue.jobs().find(seq)) return KnownJob{job->record, job->ending};
     if (state_.retention.removed.contains(seq)) return std::optional<KnownJob>();
     KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, seq));
-    if (!record) return our_fault("store: job " + std::to_string(seq) + " has a key or a row, but no record");
+    if (!record) return our_fault("store: job " + std::to_string(seq) + " has a key, but no record");
     if (record->state != JobState::finished) return KnownJob{*record, std::nullopt};
     KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, seq, false));
     if (!result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
