@@ -109,6 +109,18 @@ bool has_passed(const CaseResult& one) {
   return measurement_of(one.verdict) != nullptr;
 }
 
+// Returns whether a message is what torch, CUDA or a driver say where there is no GPU.
+bool tells_of_no_gpu(std::string_view message) {
+  constexpr std::string_view kSaid[] = {"Found no NVIDIA driver",
+                                        "No CUDA GPUs are available",
+                                        "not compiled with CUDA",
+                                        "cudaErrorInsufficientDriver",
+                                        "cudaErrorNoDevice",
+                                        "no CUDA-capable device is detected",
+                                        "CUDA driver version is insufficient"};
+  return std::ranges::any_of(kSaid, [&](std::string_view one) { return message.find(one) != std::string_view::npos; });
+}
+
 // Returns the verdict of a child that left no report.
 Verdict verdict_of_death(int wait_status) {
   if ((wait_status & kKilledForMemory) != 0)
@@ -154,8 +166,11 @@ EvalReport eval_report(const std::string& out, int wait_status, DeviceKind devic
   if (name == VerdictName::passed && !made.cases.empty() && std::ranges::all_of(made.cases, has_passed)) {
     made.verdict = passed_verdict(report, made.cases);
   } else if (is_user_fault || name == VerdictName::problem_invalid) {
-    made.verdict =
-        ended_with(*name, text_at(report, "stage", kNameBytesMax), text_at(report, "message", kMessageTextMax));
+    const std::string message = text_at(report, "message", kMessageTextMax);
+    const bool lacks_gpu = device == DeviceKind::cpu && tells_of_no_gpu(message);
+    made.verdict = lacks_gpu ? ended_with(VerdictName::unsupported_here, {},
+                                          "the problem's program asks for a GPU, which this worker lacks: " + message)
+                             : ended_with(*name, text_at(report, "stage", kNameBytesMax), message);
   } else {
     made.verdict = ended_with(VerdictName::runtime_error, {}, "the report of the program's run is no valid one");
   }

@@ -71,6 +71,13 @@ TEST_F(EvalProgramTest, a_failure_keeps_its_stage_and_its_reason) {
   EXPECT_EQ(name_of(read.cases[0].verdict), VerdictName::wrong_answer);
 }
 
+TEST_F(EvalProgramTest, a_program_that_asks_for_a_gpu_is_unsupported_where_there_is_none) {
+  const std::string text =
+      R"json({"verdict": "runtime_error", "stage": "test", "message": "RuntimeError: Found no NVIDIA driver"})json";
+  EXPECT_EQ(name_of(report(text, 0, DeviceKind::cpu).verdict), VerdictName::unsupported_here);
+  EXPECT_EQ(name_of(report(text).verdict), VerdictName::runtime_error);
+}
+
 TEST_F(EvalProgramTest, a_report_that_contradicts_itself_does_not_pass) {
   const std::string failed = R"json([{"name": "test.0", "timed": false, "passed": false}])json";
   for (const std::string& text :

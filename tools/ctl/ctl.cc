@@ -23,7 +23,7 @@ namespace {
 
 constexpr CtlVerb kVerbs[] = {
     {"status", ctl_status, "print the length of the queue, what is paused, and whether the broker has keys"},
-    {"stats", ctl_stats, "print every metric of the broker"},
+    {"stats", ctl_stats, "print the metrics of the broker"},
     {"queue", ctl_queue, "print the queued jobs by lane: priority, submitter, requirements, age"},
     {"workers", ctl_workers, "list the connected workers with their devices, labels and states"},
     {"runs", ctl_runs, "list the known runs"},

@@ -62,7 +62,10 @@ std::string state_text(const WorkerStatus& worker, std::int64_t now_ms) {
 
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Prints every metric of the broker. docs/operator/run.md explains the metrics.");
+  Flags flags(
+      argv[0],
+      "Prints the metrics of the broker, but for those of a pair of brokers (kq_standby_*, kq_broker_epoch) and "
+      "kq_metrics_age_seconds, which only --metrics-port serves. docs/operator/run.md explains the metrics.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));

@@ -152,7 +152,12 @@ std::string leased_text(const JobStatus& status, const JobRecord& job, const std
   if (status.build_started_ms != 0) return "is being built" + attempt + ": " + own_build_text(status, now_ms);
   const std::string age = age_text(now_ms - job.leased_at_ms);
   const OtherBuilds others = other_builds(status, job, workers);
-  if (others.count == 0) return "has been running for " + age + attempt;
+  const auto worker = std::ranges::find(workers, status.worker, &WorkerStatus::worker);
+  const bool may_wait = worker != workers.end() && worker->running > std::max<std::size_t>(1, worker->devices.size());
+  if (others.count == 0 && !may_wait) return "has been running for " + age + attempt;
+  if (others.count == 0)
+    return "was leased to the worker " + status.worker + " " + age + " ago" + attempt + "; the worker holds " +
+           producer::counted(worker->running, "job") + " and runs one at a time on each device";
   return "was leased to the worker " + status.worker + " " + age + " ago" + attempt + other_builds_text(others, now_ms);
 }
 

@@ -158,6 +158,13 @@ TEST(ctl_why, a_job_behind_other_builds_is_explained_with_the_longest) {
   EXPECT_EQ(why_text(status, leased, {first, second}, {}, kNow),
             "job 7 was leased to the worker n1:7 50 s ago, attempt 1; the worker n1:7 is building 3 other jobs, the "
             "longest for 42 s");
+  WorkerStatus busy = worker(DeviceKind::cuda, "H200");
+  busy.worker = "n1:7";
+  busy.running = 4;
+  EXPECT_EQ(
+      why_text(status, leased, {busy}, {}, kNow),
+      "job 7 was leased to the worker n1:7 50 s ago, attempt 1; the worker holds 4 jobs and runs one at a time on "
+      "each device");
 }
 
 TEST(ctl_why, builds_are_fields_of_the_json) {

@@ -140,6 +140,10 @@ void read_for_set(const fs::path& input, const fs::path& checkout, const std::op
   const auto boards = read_boards(checkout);
   if (!boards) return sink.mistake(boards.error().message);
   const auto submissions = submissions_in(input);
+  if (submissions.empty())
+    return sink.mistake(input.string() +
+                        " has no file that ends in .py or .cu, and the folders in it are not searched; name the folder "
+                        "of the submissions, or that of one problem for the problem's own submission");
   note_gpus(submissions, options, sink);
   for (const fs::path& path : submissions) {
     if (sink.stopped()) return;

@@ -12,6 +12,8 @@
 #include "producer/client/json.h"
 #include "producer/formats/jsonl.h"
 #include "producer/formats/problems.h"
+#include "producer/formats/recognise.h"
+#include "producer/formats/single_file.h"
 #include "producer/gateway/rest/multipart.h"
 #include "sys/error_text.h"
 #include "sys/fd.h"
@@ -139,6 +141,17 @@ Json form_line(const FormPart& kernel, const FormPart& problem, const std::strin
   return Json{std::move(line)};
 }
 
+Expected<void> check_kernel_name(const FormPart& kernel) {
+  if (producer::is_named_as_kernel(kernel.file_name)) return {};
+  return bad_input("the part kernel of the form, " + kernel.file_name +
+                   ", must be a .py, .cu, .ptx or .cubin file; an IOContract is the part io");
+}
+
+// Returns whether the kernel is device code, which nothing but an IOContract says how to call.
+bool needs_contract(const FormPart& kernel) {
+  return producer::is_device_code(kernel.file_name) && !producer::is_torch_extension(kernel.content);
+}
+
 // Returns the jobs of a form as lines: a part `kernel` for each job, `problem`, and perhaps `io` and `settings`.
 Expected<std::string> lines_of_form(const Request& request) {
   KQ_TRY_VALUE(const auto parts, parse_form(request.header("content-type").value_or(""), request.body));
@@ -158,11 +171,17 @@ Expected<std::string> lines_of_form(const Request& request) {
       return bad_input("the form has an unknown part '" + part.name + "'; known are kernel, problem, io and settings");
     if ((part.name == "problem" || part.name == "kernel") && part.file_name.empty())
       return bad_input("the part " + part.name + " of the form must be a file with a name");
+    if (part.name == "kernel") KQ_TRY(check_kernel_name(part));
   }
   if (problem == nullptr) return bad_input("the form has no part problem, the file of the problem");
   if (!io.empty()) {
     if (const auto json = producer::parse_json(io); !json || json->object() == nullptr)
       return bad_input("the part io of the form must be a JSON object, the IOContract");
+  }
+  for (const FormPart& part : parts) {
+    if (part.name == "kernel" && io.empty() && needs_contract(part))
+      return bad_input("the kernel " + part.file_name +
+                       " needs the part io of the form, its IOContract: a JSON object that says what to call");
   }
   std::string lines;
   for (const FormPart& part : parts) {

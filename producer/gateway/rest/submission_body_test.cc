@@ -60,6 +60,15 @@ TEST(SubmissionBody, a_form_has_files_and_settings) {
   EXPECT_EQ(submission.device, DeviceWish::cpu);
 }
 
+TEST(SubmissionBody, device_code_in_a_form_needs_its_contract) {
+  const auto error = [](const std::string& name) {
+    return read("multipart/form-data; boundary=B", form(name)).error().message;
+  };
+  EXPECT_THAT(error("fast.cu"), HasSubstr("the kernel fast.cu needs the part io of the form, its IOContract"));
+  EXPECT_THAT(error("fast.ptx"), HasSubstr("needs the part io"));
+  EXPECT_THAT(error("fast.json"), HasSubstr("must be a .py, .cu, .ptx or .cubin file; an IOContract is the part io"));
+}
+
 TEST(SubmissionBody, a_form_without_its_parts_is_refused) {
   const auto refusal = [](const std::string& body) {
     return read("multipart/form-data; boundary=B", body).error().message;

@@ -64,7 +64,7 @@ def case_text(case: Case) -> str:
 
 
 def run_and_check_text(row: dict[str, Any]) -> str:
-    """Returns what KernelBench's run_and_check.py prints of one kernel. Times are in milliseconds."""
+    """Returns what KernelBench's run_and_check.py prints of one kernel. Times are means, in milliseconds."""
     passed = row["verdict"] == "passed"
     compiled = row["verdict"] not in ("build_failed", "load_failed", "rejected")
     hardware = {"hardware": row["device_model"], "device": row["device"]}
@@ -79,9 +79,9 @@ def run_and_check_text(row: dict[str, Any]) -> str:
     if not passed or not row["samples_n"]:
         return f"{text} runtime=-1.0 runtime_stats={{}}\n"
     text += f" runtime={stats('')['mean']} runtime_stats={stats('')}\n"
-    text += f"[Timing] PyTorch Reference Eager exec time: {(row['reference_us'] or 0) / US_PER_MS:.3g} ms\n"
+    text += f"[Timing] PyTorch Reference Eager exec time: {(row['reference_mean_us'] or 0) / US_PER_MS:.3g} ms\n"
     text += f"[Timing] Custom Kernel exec time: {stats('')['mean']} ms\n"
-    return text + f"[Speedup] Speedup over eager: {row['speedup'] or 0:.2f}x\n"
+    return text + f"[Speedup] Speedup over eager: {row['speedup_mean'] or 0:.2f}x\n"
 
 
 def one_line(text: str) -> str:
