@@ -65,7 +65,8 @@ Expected<void> answer(Step& step, const Caller& caller, const ShareRun& request)
   KQ_TRY_VALUE(auto known, owner_of(step.state, request.run));
   RunOwner owner = known ? std::move(*known) : RunOwner{.owner = submitter};
   if (!may_share(caller, owner)) {
-    reply(step, caller, Refused{"run '" + request.run + "' belongs to " + owner.owner + ", who may share it; so may an admin"});
+    reply(step, caller,
+          Refused{"run '" + request.run + "' belongs to " + owner.owner + ", who may share it; so may an admin"});
     return {};
   }
   for (const std::string& name : request.names) {

@@ -404,9 +404,11 @@ bool Lane::is_interpreted(const Submission& submission) const {
   return device_.kind == DeviceKind::cpu && submission.backend == Backend::triton;
 }
 
-Limits Lane::limits_for(const Submission& submission) const {
+Limits Lane::limits_for(const Lease& lease) const {
   Limits limits = options_.limits;
-  if (is_interpreted(submission)) limits.timed_budget_ms = std::min(limits.timed_budget_ms, kInterpretedBudgetMs);
+  // torch.compile compiles in the first call, which may take as long as a load.
+  if (may_use_compiler(lease)) limits.first_launch_limit_ms = limits.load_limit_ms;
+  if (is_interpreted(lease.submission)) limits.timed_budget_ms = std::min(limits.timed_budget_ms, kInterpretedBudgetMs);
   return limits;
 }
 
@@ -545,7 +547,7 @@ Expected<void> Lane::replace_reference(const Lease& lease) {
 Plan Lane::plan_for(const Run& run, ChildRole role, const AttemptChildren& children) {
   const Submission& submission = run.lease.submission;
   const bool is_profiled = role == ChildRole::profile;
-  const Limits limits = limits_for(submission);
+  const Limits limits = limits_for(run.lease);
   return {.id = ++plans_,
           .fresh_calibrator = children.fresh_calibrator,
           .calibrator = static_cast<std::uint32_t>(kind_of(submission.backend, device_.kind)),

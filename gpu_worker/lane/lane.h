@@ -148,7 +148,7 @@ class Lane {
   void count_start(std::atomic<int>& failures, const char* program, const std::optional<Error>& error);
   // Whether Triton interprets the submission's kernels, because the device is a CPU.
   bool is_interpreted(const Submission& submission) const;
-  Limits limits_for(const Submission& submission) const;
+  Limits limits_for(const Lease& lease) const;
   void explain(Ended& ended, const Submission& submission, const std::string& log) const;
   bool is_audited(const Submission& submission) const;
 

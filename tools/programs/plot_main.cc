@@ -77,7 +77,7 @@ Expected<void> check(const Options& options) {
 }
 
 Expected<std::string> values_of(const Options& options, const kq::tools::PlotBuilder& builder,
-                                const kq::tools::Leaderboard& board, std::string& problem) {
+                                const kq::tools::Leaderboard& board, std::string& problem, std::string& note) {
   if (options.kind != "samples") {
     for (kq::tools::PlotValues& plot : builder.values(board)) {
       if (plot.kind != options.kind) continue;
@@ -89,6 +89,7 @@ Expected<std::string> values_of(const Options& options, const kq::tools::PlotBui
   if (problems.empty()) return kq::failure(kq::Error{ErrorKind::not_found, "no kernel of the run has samples"});
   problem = options.problem.empty() ? problems.front() : options.problem;
   std::string values = builder.samples_of(problem);
+  note = builder.note_of_samples(problem);
   if (!values.empty()) return values;
   std::string known;
   for (const std::string& name : problems) known += (known.empty() ? "" : ", ") + kq::tools::printable(name);
@@ -150,11 +151,13 @@ Expected<void> work(const Options& options) {
   };
   KQ_TRY(kq::tools::each_row(*open.source, options.run, add, options.kind == "samples"));
   if (row_count == 0) return kq::failure(kq::tools::no_such_run(*open.source, options.run));
-  std::string problem;
-  KQ_TRY_VALUE(std::string values, values_of(options, builder, board.finish(), problem));
+  std::string problem, note;
+  KQ_TRY_VALUE(std::string values, values_of(options, builder, board.finish(), problem, note));
+  const std::string subtitle =
+      options.run + (problem.empty() ? "" : ", " + problem) + (note.empty() ? "" : ": " + note);
   KQ_TRY_VALUE(const std::string whole,
                kq::tools::whole_plot(files.plots, {.kind = options.kind, .values = std::move(values), .note = ""},
-                                     problem.empty() ? options.run : options.run + ", " + problem, options.dark));
+                                     subtitle, options.dark));
   if (fs::path(options.out).extension() != ".json") return render(whole, options.out);
   KQ_TRY_VALUE(auto file, kq::tools::OutputFile::open(options.out));
   KQ_TRY(file.write(whole));

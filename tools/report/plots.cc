@@ -198,7 +198,9 @@ void PlotBuilder::add_strip(const RunRow& row, const Measurement& measurement) {
     const Samples& samples = case_number == 0 ? row.result->samples : row.result->cases[i].samples;
     if (samples.submission_ns.empty()) continue;
     const std::string& problem = row.entry.submission.problem.name;
-    std::vector<Strip>& strips = strips_[case_number == 0 ? problem : problem + ", " + case_name(row, i)];
+    const std::string name = case_number == 0 ? problem : problem + ", " + case_name(row, i);
+    ++strip_counts_[name];
+    std::vector<Strip>& strips = strips_[name];
     strips.push_back({.label = row.entry.submission.label,
                       .median_us = case_number == 0 ? measurement.submission.median_ns / 1e3
                                                     : summarise(samples.submission_ns).median_ns / 1e3,
@@ -262,6 +264,12 @@ std::string PlotBuilder::samples_of(const std::string& problem) const {
     }
   }
   return std::move(values).finish();
+}
+
+std::string PlotBuilder::note_of_samples(const std::string& problem) const {
+  const auto found = strip_counts_.find(problem);
+  if (found == strip_counts_.end() || found->second <= kStripKernelsMax) return "";
+  return "the " + std::to_string(kStripKernelsMax) + " fastest of " + std::to_string(found->second) + " kernels";
 }
 
 std::vector<std::string> PlotBuilder::problems_with_samples() const {

@@ -58,6 +58,8 @@ class PlotBuilder {
   std::string strips() const;
   // Returns the values of the plot `samples` of one problem; empty where no kernel of the problem has samples.
   std::string samples_of(const std::string& problem) const;
+  // Returns which kernels of the problem that plot shows where it leaves out others: "the 12 fastest of 43 kernels".
+  std::string note_of_samples(const std::string& problem) const;
   std::vector<std::string> problems_with_samples() const;
 
  private:
@@ -70,6 +72,7 @@ class PlotBuilder {
   std::vector<PlotPoint> points_;
   std::map<std::string, VerdictCount> count_by_verdict_;
   std::map<std::string, std::vector<Strip>> strips_;  // by problem; sorted by time when they are read
+  std::map<std::string, std::size_t> strip_counts_;   // by problem; all kernels that have samples
 };
 
 // The kinds of plots, in the order of the page.

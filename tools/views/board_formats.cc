@@ -108,6 +108,7 @@ constexpr std::size_t kHashShown = 8;        // hexadecimal digits of a problem'
 // What occurs in the rows of a table, and so needs a column or a sentence.
 struct Occurring {
   bool ties = false, baselines = false, fallback = false, decoy = false, findings = false, noisy = false;
+  bool several_jobs = false;           // of a kernel
   std::set<std::string> shared_names;  // of problems whose boards a table could not tell apart
 
   explicit Occurring(const std::vector<Standing>& rows) {
@@ -119,6 +120,7 @@ struct Occurring {
       decoy = decoy || one.row.is_decoy;
       findings = findings || one.row.has_findings;
       noisy = noisy || one.row.is_noisy;
+      several_jobs = several_jobs || one.row.runs.size() > 1;
       const auto [known, is_new] = hashes.try_emplace(
           {one.value, one.row.problem, one.row.device_model, std::string(to_string(one.row.baseline)),
            std::string(to_string(one.row.streams)), std::string(to_string(one.row.graphs))},
@@ -159,7 +161,8 @@ std::vector<TextColumn> text_columns(const Leaderboard& board, const Occurring& 
       [](const Standing& one) { return one.row.tie_count == 0 ? "" : std::to_string(one.row.tie_count); },
       !is_ranking && occurring.ties);
   add(
-      {"jobs", true}, [](const Standing& one) { return std::to_string(one.row.runs.size()); }, is_ranking);
+      {"jobs", true}, [](const Standing& one) { return std::to_string(one.row.runs.size()); },
+      is_ranking || occurring.several_jobs);
   add(
       {"samples", true}, [](const Standing& one) { return std::to_string(one.row.sample_count); }, is_ranking);
   add({"label"}, [](const Standing& one) { return one.row.label; });
@@ -241,6 +244,9 @@ std::string leaderboard_table(const Leaderboard& board) {
     text += board.is_ranking
                 ? "≈: " + std::string(kTiedMeans) + '\n'
                 : "ties: other kernels share the first place, because the noise is larger than the difference\n";
+  if (occurring.several_jobs)
+    text +=
+        "jobs: times are medians over the jobs of a kernel, which are those whose files are equal, under any label\n";
   if (occurring.noisy) text += "~: " + std::string(kBusyMeans) + '\n';
   text += partial_text(board);
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary);

@@ -7,7 +7,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from weakref import WeakKeyDictionary
 
 from kq.aio import AsyncClient
@@ -16,8 +16,9 @@ from kq.completion import first_code_block, last_code_block
 from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, Source
+from kq.records.arguments import EvaluateFields
 from kq.records.hash import Hash
-from kq.records.submission import Problem
+from kq.records.submission import Problem, unknown_field
 
 Extract = Callable[[Any], Source]  # takes a completion and returns the kernel in it
 
@@ -70,6 +71,8 @@ class Scorer:
         `extract` takes the kernel out of a completion; see extractor().
         `timeout` is how many seconds one evaluation, or one batch of them, may take; then it has an infra_error.
         """
+        for name in fields.keys() - get_type_hints(EvaluateFields).keys():
+            raise BadInput(unknown_field(name, get_type_hints(EvaluateFields)))
         self._run, self._timeout, self._url, self._key, self._fields = run, timeout, url, key, fields
         self._extract = extractor(extract)
         self._client: Client | None = None
