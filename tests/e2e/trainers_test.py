@@ -56,6 +56,10 @@ class WithWorker(tools.SubmitTest):
     def scoring(self, **more: Any) -> dict[str, Any]:
         return {"url": self.url, "timeout": 120.0, **more}
 
+    def test_a_misspelt_argument_is_refused_before_anything_is_judged(self) -> None:
+        with self.assertRaisesRegex(BadInput, "there is no field 'timout'"):
+            kq.trainers.trl.reward_function(run="r", timout=3)
+
     def test_trl_gets_a_reward_for_each_completion(self) -> None:
         model = StubModel(*MODEL)
         logged: dict[str, Any] = {}

@@ -86,6 +86,8 @@ TEST(Plots, strips_are_those_of_the_fastest_kernels) {
   EXPECT_THAT(strips, Not(HasSubstr("relu/13")));
   EXPECT_THAT(builder.problems_with_samples(), ElementsAre("relu"));
   EXPECT_EQ(builder.samples_of("gelu"), "");
+  EXPECT_EQ(builder.note_of_samples("relu"), "the 12 fastest of 30 kernels");
+  EXPECT_EQ(builder.note_of_samples("gelu"), "");
 }
 
 TEST(Plots, texts_cannot_turn_the_line_of_a_picture) {

@@ -46,6 +46,14 @@ TEST(board_formats, table_csv_and_json_say_the_same) {
   EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
 }
 
+TEST(board_formats, a_kernel_of_several_jobs_says_that_its_times_are_medians) {
+  RunRow again = passed_row("relu/again", 12'000, 20'000, 2);
+  again.entry.submission.files = passed_row("relu/first", 10'000, 20'000, 1).entry.submission.files;
+  const std::string text = leaderboard_table(built({passed_row("relu/first", 10'000, 20'000, 1), again}));
+  EXPECT_THAT(text, HasSubstr("  jobs  label"));
+  EXPECT_THAT(text, HasSubstr("jobs: times are medians over the jobs of a kernel"));
+}
+
 TEST(board_formats, problems_of_one_name_are_told_apart) {
   RunRow small = passed_row("relu/small", 10'000, 20'000, 1), large = passed_row("relu/large", 90'000, 99'000, 2);
   large.entry.submission.problem.hash = sha256("a larger relu");

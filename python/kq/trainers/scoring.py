@@ -7,7 +7,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from kq.aio import AsyncClient
@@ -71,8 +71,8 @@ class Scorer:
         `extract` takes the kernel out of a completion; see extractor().
         `timeout` is how many seconds one evaluation, or one batch of them, may take; then it has an infra_error.
         """
-        for name in fields.keys() - get_type_hints(EvaluateFields).keys():
-            raise BadInput(unknown_field(name, get_type_hints(EvaluateFields)))
+        for name in fields.keys() - EvaluateFields.__annotations__.keys():
+            raise BadInput(unknown_field(name, EvaluateFields.__annotations__))
         self._run, self._timeout, self._url, self._key, self._fields = run, timeout, url, key, fields
         self._extract = extractor(extract)
         self._client: Client | None = None
