@@ -235,6 +235,10 @@ class Loop {
   void step(WorkerEvent event) {
     WorkerReady ready = worker_.step(std::move(event), sys::monotonic_now_ms());
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
+    if (ready.connected) spdlog::info("connected to the broker at {}", options_.broker_url);
+    if (ready.unanswered)
+      spdlog::warn("no broker answers at {}, which must be its port for workers; the worker goes on trying",
+                   options_.broker_url);
     for (const BuildStart& start : ready.builds) start_build(start);
     for (RunStart& start : ready.runs) start_run(std::move(start));
     for (const LeaseId& id : ready.stops) in_progress_[id].request_stop();

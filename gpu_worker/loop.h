@@ -16,6 +16,7 @@ namespace kq::worker {
 
 struct LoopOptions {
   WorkerOptions worker;
+  std::string broker_url{};  // for log lines
   BuilderOptions builder;
   std::string cache_dir;
   std::uintmax_t cache_bytes_max = kCacheBytesMax;

@@ -303,6 +303,7 @@ Expected<void> run(const Flags& flags) {
                         .stub = sys::program_directory() + "/../lib/kq/libkqstub.so",
                         .gives_up = is_start_given_up});
   LoopOptions options{.worker = std::move(worker),
+                      .broker_url = flags.broker,
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
                                   .no_gpu_arch = "sm_90",

@@ -11,6 +11,11 @@ bool may_take(const State& state, const Session& session, const Requirements& ne
 
 }  // namespace
 
+bool may_be_taken(const State& state, const Requirements& needs) {
+  return std::ranges::any_of(state.workers.all(),
+                             [&](const auto& entry) { return may_take(state, entry.second, needs); });
+}
+
 const WaitExplainer::Competitors& WaitExplainer::competitors_of(std::uint32_t needs, Priority priority) {
   const auto [place, is_new] = competitors_.try_emplace({needs, priority});
   Competitors& competitors = place->second;

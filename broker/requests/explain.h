@@ -13,6 +13,9 @@ namespace kq::broker {
 
 // Explains the jobs of one reply. The state must not change meanwhile: the explainer caches what it computed for jobs
 // of the same class and priority.
+// Whether a connected worker that is not draining can run jobs with these requirements.
+bool may_be_taken(const State& state, const Requirements& needs);
+
 class WaitExplainer {
  public:
   explicit WaitExplainer(const State& state) : state_(state) {}

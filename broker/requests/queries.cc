@@ -279,7 +279,7 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
   std::vector<Ranked> all;
   for (const auto& [id, entry] : state.queue.scheduler().lanes()) {
     const auto [is_served, is_new] = served.try_emplace(id.needs);
-    if (is_new) is_served->second = state.workers.serves(*state.queue.scheduler().classes.name(id.needs));
+    if (is_new) is_served->second = may_be_taken(state, *state.queue.scheduler().classes.name(id.needs));
     const bool paused = state.switches.paused.contains("") ||
                         state.switches.paused.contains(*state.queue.scheduler().submitters.name(id.submitter));
     const std::int64_t oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms;

@@ -86,6 +86,10 @@ void Worker::on(BrokerMessage& message, Step step) {
 
 void Worker::on_reply(Welcome& welcome, Step step) {
   welcome_ = true;
+  step.ready.connected = !is_connection_told_;
+  is_connection_told_ = true;
+  is_silence_told_ = false;
+  unanswered_since_ms_.reset();
   heartbeat_ms_ = std::max<std::int64_t>(1, welcome.heartbeat_ms);
   // The first heartbeat goes out at once, so that no lease expires after the broker was started again.
   next_heartbeat_ms_ = step.now_ms;
@@ -375,6 +379,11 @@ void Worker::send_messages(Step step) {
 
 void Worker::send_hello(Step step) {
   next_hello_ms_ = step.now_ms + options_.resend_ms;
+  if (!unanswered_since_ms_) unanswered_since_ms_ = step.now_ms;
+  if (!is_silence_told_ && step.now_ms - *unanswered_since_ms_ >= kSilenceToldMs) {
+    step.ready.unanswered = is_silence_told_ = true;
+    is_connection_told_ = false;
+  }
   std::vector<DeviceInfo> devices;
   std::vector<std::string> quarantined = options_.unopened;
   for (std::size_t i = 0; i < lost_.size(); ++i) {

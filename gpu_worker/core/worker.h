@@ -103,12 +103,16 @@ struct RunStart {
 };
 
 // What the caller of step() has to do.
+inline constexpr std::int64_t kSilenceToldMs = 5'000;  // without an answer to Hello
+
 struct WorkerReady {
   std::vector<WorkerRequest> sends;
   std::vector<BuildStart> builds;
   std::vector<RunStart> runs;
   std::vector<LeaseId> stops;  // builds and runs in progress whose outcome is not needed any more
   std::vector<std::string> notes;
+  bool connected = false;   // the broker has answered the first Hello, or the first one after a silence that was told
+  bool unanswered = false;  // no broker has answered a Hello for kSilenceToldMs; told once
   std::int64_t wake_at_ms = 0;  // when to call step(Tick)
   bool finished = false;        // the worker may end: Goodbye is among the sends
 };
@@ -187,6 +191,9 @@ class Worker {
   bool draining_ = false;
   std::int64_t heartbeat_ms_ = 1000;
   std::int64_t next_hello_ms_ = 0;
+  std::optional<std::int64_t> unanswered_since_ms_;  // the time of the first Hello without an answer
+  bool is_connection_told_ = false;                  // whether the last that was told is that the broker answers
+  bool is_silence_told_ = false;
   std::int64_t next_heartbeat_ms_ = 0;  // unless builds make one due earlier
   std::int64_t last_heartbeat_ms_ = 0;
 };

@@ -63,6 +63,19 @@ TEST_F(WorkerTest, sends_hello_until_it_is_welcome) {
   EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 10'000)).size(), 0u);
 }
 
+TEST_F(WorkerTest, tells_once_that_no_broker_answers_and_once_that_one_does) {
+  EXPECT_FALSE(worker.step(Tick{}, now).unanswered);
+  EXPECT_FALSE(worker.step(Tick{}, now += 1'000).unanswered);
+  EXPECT_TRUE(worker.step(Tick{}, now += kSilenceToldMs).unanswered);
+  EXPECT_FALSE(worker.step(Tick{}, now += kSilenceToldMs).unanswered);
+  EXPECT_TRUE(welcome().connected);
+  worker.step(BrokerMessage{Unknown{}}, now += 1'000);
+  EXPECT_FALSE(welcome().connected) << "the broker forgot the session for a moment";
+  worker.step(BrokerMessage{Unknown{}}, now += 1'000);
+  EXPECT_TRUE(worker.step(Tick{}, now += kSilenceToldMs).unanswered);
+  EXPECT_TRUE(welcome().connected);
+}
+
 TEST_F(WorkerTest, sends_hello_again_and_lists_its_leases_if_the_broker_does_not_know_it) {
   worker.step(Tick{}, now);
   welcome();

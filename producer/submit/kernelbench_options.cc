@@ -144,6 +144,8 @@ constexpr Option kOptions[] = {
     {"dataset_name", nullptr, "problems are read from --problems DIR or FILE.jsonl"},
     {"gpu_arch", nullptr, "a worker compiles for its own GPU"},
     {"kernel_eval_build_dir", nullptr, "the workers have a build cache of their own"},
+    {"build_dir_prefix", nullptr, "the workers have a build cache of their own"},
+    {"clear_cache", nullptr, "the workers have a build cache of their own"},
     {"build_cache", nullptr, "the workers have a build cache of their own"},
     {"num_cpu_workers", nullptr, "the workers say how many builds run at once"},
     {"num_gpu_devices", nullptr, "every GPU of every worker takes jobs"},

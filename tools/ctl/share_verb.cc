@@ -36,7 +36,8 @@ Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& 
               "Lets others add rows to a run and read its sources and logs. The first key that submits to a run owns "
               "it; only the owner and admins may share it. A broker without keys shares every run with every client.");
   flags.argument("RUN", "name of the run", request.run);
-  flags.arguments("NAME", "names of keys; KEY/NAME for a submitter of a gateway", request.names);
+  flags.arguments("NAME", "names of keys; a gateway shows its users their own runs only, whatever is shared",
+                  request.names);
   flags.flag("--undo", "take the rights back", undo);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;

@@ -68,11 +68,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                "print the best of each value of author, backend or tag.NAME, and the figures of each value",
                options.by);
   flags.number("--top", "print so many kernels of each problem with their ranks", options.top, 1, 1'000'000);
-  flags.flag(
-      "--users",
-      "print the ranks of the users of the run, as GPU MODE's boards have them: the best kernel of each author, or "
-      "submitter where none is given; times that do not differ beyond the noise share a rank",
-      options.users);
+  flags.flag("--users",
+             "print the ranks of the users of the run, or of all runs, as GPU MODE's boards have them: the best kernel "
+             "of each author, or "
+             "submitter where none is given; times that do not differ beyond the noise share a rank",
+             options.users);
   flags.flag("--no-findings",
              "leave out submissions of the run in which the guard found something for review (column findings)",
              options.no_findings);
@@ -154,18 +154,27 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
 }
 
 Expected<void> show_users(kq::tools::Source& source, const Options& options) {
-  if (options.run.empty() || options.kernelbench || options.board().is_ranking() || options.format == "json")
-    return kq::bad_input(
-        "--users goes with a RUN, without --by, --top and --kernelbench, and with the formats table and csv");
+  if (options.kernelbench || options.board().is_ranking() || options.format == "json")
+    return kq::bad_input("--users goes without --by, --top and --kernelbench, and with the formats table and csv");
+  std::vector<std::string> runs{options.run};
+  if (options.run.empty()) {
+    KQ_TRY_VALUE(runs, kq::tools::all_runs(source));
+  }
   kq::tools::UserRanks ranks;
-  KQ_TRY(kq::tools::each_row_with_reruns(source, options.run, [&](const kq::RunRow& row) {
-    if (!options.no_findings || !row.result || row.result->findings.empty()) ranks.add(row);
-    return Expected<void>();
-  }));
+  bool is_known = options.run.empty();
+  for (const std::string& run : runs) {
+    KQ_TRY(kq::tools::each_row_with_reruns(source, run, [&](const kq::RunRow& row) {
+      is_known = true;
+      if (!options.no_findings || !row.result || row.result->findings.empty()) ranks.add(row);
+      return Expected<void>();
+    }));
+  }
   ranks.finish();
+  if (!is_known) return kq::failure(kq::tools::no_such_run(source, options.run));
   if (ranks.is_empty())
-    return kq::failure(
-        kq::Error{ErrorKind::not_found, "no submission has a rank in '" + kq::tools::printable(options.run) + "'"});
+    return kq::failure(kq::Error{
+        ErrorKind::not_found,
+        "no submission has a rank" + (options.run.empty() ? "" : " in '" + kq::tools::printable(options.run) + "'")});
   std::cout << (options.format == "csv" ? ranks.csv() : ranks.table_text()) << std::flush;
   return {};
 }

@@ -124,7 +124,9 @@ Expected<JsonObject> read_settings(std::string_view text) {
 Json form_line(const FormPart& kernel, const FormPart& problem, const std::string& io, const JsonObject& settings) {
   const std::filesystem::path name = std::filesystem::path(kernel.file_name).filename();
   JsonObject line;
-  line.emplace_back("id", Json{std::filesystem::path(name).replace_extension().string()});
+  const auto id = std::ranges::find(settings, "id", &producer::JsonMember::name);
+  line.emplace_back("id",
+                    id != settings.end() ? id->value : Json{std::filesystem::path(name).replace_extension().string()});
   line.emplace_back("problem", Json{problem.file_name});
   line.emplace_back("problem_source", Json{std::string(problem.content)});
   if (name.extension() == ".cu" || io.empty() == false) {
@@ -183,6 +185,10 @@ Expected<std::string> lines_of_form(const Request& request) {
       return bad_input("the kernel " + part.file_name +
                        " needs the part io of the form, its IOContract: a JSON object that says what to call");
   }
+  const auto kernel_count = std::ranges::count(parts, "kernel", &FormPart::name);
+  if (kernel_count > 1 && std::ranges::count(settings, "id", &producer::JsonMember::name) > 0)
+    return bad_input("the part settings of the form has an id, which is for one kernel, and the form has " +
+                     std::to_string(kernel_count) + "; the names of their files are their ids");
   std::string lines;
   for (const FormPart& part : parts) {
     if (part.name == "kernel") lines += producer::to_text(form_line(part, *problem, io, settings)) + "\n";

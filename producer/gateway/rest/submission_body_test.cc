@@ -49,8 +49,7 @@ TEST(SubmissionBody, a_json_value_is_one_job_or_several) {
 }
 
 TEST(SubmissionBody, a_form_has_files_and_settings) {
-  const std::string settings =
-      "--B\r\nContent-Disposition: form-data; name=settings\r\n\r\n{\"device\": \"cpu\", \"id\": \"no\"}\r\n";
+  const std::string settings = "--B\r\nContent-Disposition: form-data; name=settings\r\n\r\n{\"device\": \"cpu\"}\r\n";
   const auto body = read("multipart/form-data; boundary=B", form("dir/fast.py", settings));
   ASSERT_TRUE(body) << body.error().message;
   ASSERT_THAT(body->mistakes, ElementsAre());
@@ -58,6 +57,17 @@ TEST(SubmissionBody, a_form_has_files_and_settings) {
   EXPECT_EQ(submission.label, "fast");
   EXPECT_EQ(submission.files[0].name, "fast.py");
   EXPECT_EQ(submission.device, DeviceWish::cpu);
+}
+
+TEST(SubmissionBody, an_id_in_the_settings_of_a_form_is_that_of_its_one_kernel) {
+  const std::string settings = "--B\r\nContent-Disposition: form-data; name=settings\r\n\r\n{\"id\": \"first\"}\r\n";
+  const std::string second =
+      "--B\r\nContent-Disposition: form-data; name=kernel; filename=b.py\r\n\r\nclass ModelNew: ...\r\n";
+  const auto body = read("multipart/form-data; boundary=B", form("a.py", settings));
+  ASSERT_TRUE(body && body->jobs.size() == 1u);
+  EXPECT_EQ(body->jobs[0].submission.label, "first");
+  EXPECT_THAT(read("multipart/form-data; boundary=B", form("a.py", settings + second)).error().message,
+              HasSubstr("has an id, which is for one kernel, and the form has 2"));
 }
 
 TEST(SubmissionBody, device_code_in_a_form_needs_its_contract) {
