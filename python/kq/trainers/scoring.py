@@ -72,7 +72,8 @@ class Scorer:
         `timeout` is how many seconds one evaluation, or one batch of them, may take; then it has an infra_error.
         """
         for name in fields.keys() - EvaluateFields.__annotations__.keys():
-            raise BadInput(unknown_field(name, EvaluateFields.__annotations__))
+            own = ("run", "timeout", "url", "key", "extract")
+            raise BadInput(unknown_field(name, dict.fromkeys((*own, *EvaluateFields.__annotations__))))
         self._run, self._timeout, self._url, self._key, self._fields = run, timeout, url, key, fields
         self._extract = extractor(extract)
         self._client: Client | None = None
