@@ -92,7 +92,8 @@ class BackendBench(kq.QueueTest):
         right = {(one["op_name"], one["is_correct"]) for one in records if one["test_type"] == "correctness"}
         expected = {op: True for op in ("relu.default", "add.Tensor", "add_.Tensor", "add.out", "topk.default")}
         expected |= {"exp.default": True, "mul_.Tensor": False, "sigmoid.default": False, "abs.default": False}
-        self.assertEqual(right, set(expected.items()))
+        wrong = [one["error_msg"] for one in records if one["test_type"] == "correctness" and not one["is_correct"]]
+        self.assertEqual(right, set(expected.items()), wrong)
         errors = {one["op_name"]: one["error_msg"] for one in records if one["error_msg"]}
         self.assertEqual(errors["sigmoid.default"], "Skipped: uses CUDA stream")
         self.assertIn("crashed", errors["abs.default"])
