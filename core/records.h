@@ -125,7 +125,7 @@ struct RunRow {
   RunEntry entry;
   JobRecord job;
   std::optional<Result> result;  // present exactly when the job is finished
-  // Former jobs of this kernel in this run. A board counts them too, so that nobody gains by reruns until one is lucky.
+  // The former jobs of this kernel in this run. A board counts these jobs too, so that a lucky rerun wins no rank.
   std::vector<KernelRun> reruns{};
 
   friend bool operator==(const RunRow&, const RunRow&) = default;

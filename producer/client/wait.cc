@@ -223,11 +223,9 @@ void WaitList::update(const JobStatus& status) {
 }
 
 void WaitList::note_build(const JobStatus& status) {
-  if (status.build_started_ms == 0 || status.state == JobState::finished) {
-    builds_.erase(status.seq);
-  } else {
-    builds_[status.seq] = status.build_started_ms;
-  }
+  const bool is_built = status.build_started_ms != 0 && status.state != JobState::finished;
+  if (!is_built && builds_.erase(status.seq) == 0) return;
+  if (is_built) builds_[status.seq] = status.build_started_ms;
   tally_.building = builds_.size();
   const auto first = std::ranges::min_element(builds_, {}, [](const auto& build) { return build.second; });
   tally_.build_started_ms = first == builds_.end() ? 0 : first->second;

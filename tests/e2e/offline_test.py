@@ -24,7 +24,7 @@ class Offline(kq.EndToEndTest):
             cls.waited = kq.kq("results", "waiting", "--wait", "--timeout", "3", "--broker", url)
             waits = ("--run", "waiting", "--wait", "--timeout", "1", "--json", "--broker", url)
             cls.given_up = kq.kq("submit", jobs, *waits)
-            cls.unknown = kq.kq("results", "nobody", "--wait", "--broker", url)
+            cls.unknown = kq.kq("results", "unknown", "--wait", "--broker", url)
             cls.online = kq.dump("waiting", "--broker", url)
             cls.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
             cls.workers = kq.kq("ctl", "workers", KQ_BROKER=url)
@@ -62,7 +62,7 @@ class Offline(kq.EndToEndTest):
 
     def test_an_unknown_run_has_no_progress(self) -> None:
         self.assert_end(self.unknown, 5)
-        self.assertIn("there is no run 'nobody'", self.unknown.stderr)
+        self.assertIn("there is no run 'unknown'", self.unknown.stderr)
         self.assertEqual(self.unknown.stderr.count("\n"), 1, self.unknown.stderr)
 
     def test_labels_patterns_and_conditions_choose_jobs(self) -> None:

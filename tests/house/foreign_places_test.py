@@ -26,7 +26,7 @@ HOSTS = tuple(
     )
 )
 
-# A folder counts only at the start of a path: build/work/x is fine.
+# A folder counts only at the start of a path, so a relative path may have a folder of that name.
 PLACE = re.compile(r"(?<![\w.$}\])>*~-])(" + "|".join(map(re.escape, FOLDERS)) + ")")
 HOST = re.compile(r"(?<![\w-])(" + "|".join(map(re.escape, HOSTS)) + r")\b")
 
@@ -48,7 +48,9 @@ def rule(root: Path) -> list[str]:
 
 
 CASES = [
-    Case("relative", {"a.py": "open('build/work/x')\n", "scripts/x": 'ls "$root/work/" ../work/\n'}),
+    Case(
+        "relative", {"a.py": f"open('build{FOLDERS[0]}x')\n", "scripts/x": f'ls "$root{FOLDERS[0]}" ..{FOLDERS[0]}\n'}
+    ),
     Case("elsewhere", {"README.md": "https://example.com and python.org\n"}),
     *(Case(folder, {"docs/a.md": f"\nsee {folder}x\n"}, (f"docs/a.md:2: names {folder}",)) for folder in FOLDERS),
     *(Case(host, {"a.txt": f"https://{host}/simple\n"}, (f"a.txt:1: names {host}",)) for host in HOSTS),

@@ -181,10 +181,10 @@ def run_kq(words: Sequence[str]) -> str:
 def submit_and_wait(run: str, words: Sequence[str]) -> None:
     """Runs kq submit for the jobs of a new run and waits for them. Raises BadInput or InfraError with what it says.
 
-    After an interrupt nobody waits for the jobs. So they are cancelled, or a sentence on standard error says how to
-    cancel them. Where SIGTERM raises SystemExit in this program, it is an interrupt, too, and kq submit has a session
-    of its own: a ^C of the terminal and a signal to the process group reach this program alone, which ends kq submit
-    with one signal. Elsewhere kq submit ends with its process group.
+    An interrupt cancels the jobs, or a sentence on standard error names the command that cancels them. Where this
+    program turns SIGTERM into SystemExit, SIGTERM is an interrupt too, and kq submit runs in its own session: ^C of the
+    terminal and signals to the process group reach only this program, which ends kq submit with one signal. Elsewhere
+    the signals reach kq submit directly.
     """
     words = ["submit", *words, "--run", run, "--wait", "--exit-zero", "--json", "--quiet", "--progress", "none"]
     process = started(words, is_apart=signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL)

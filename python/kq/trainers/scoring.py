@@ -53,6 +53,9 @@ def extractor(given: Extract | str) -> Extract:
     return found  # type: ignore[no-any-return]
 
 
+OWN_ARGUMENTS = ("run", "timeout", "url", "key", "extract")  # of Scorer, beside the fields of a submission
+
+
 class Scorer:
     """Evaluates completions with clients that are made on first use: one for each process, one for each event loop."""
 
@@ -72,8 +75,7 @@ class Scorer:
         `timeout` is how many seconds one evaluation, or one batch of them, may take; then it has an infra_error.
         """
         for name in fields.keys() - EvaluateFields.__annotations__.keys():
-            own = ("run", "timeout", "url", "key", "extract")
-            raise BadInput(unknown_field(name, dict.fromkeys((*own, *EvaluateFields.__annotations__))))
+            raise BadInput(unknown_field(name, dict.fromkeys((*OWN_ARGUMENTS, *EvaluateFields.__annotations__))))
         self._run, self._timeout, self._url, self._key, self._fields = run, timeout, url, key, fields
         self._extract = extractor(extract)
         self._client: Client | None = None
