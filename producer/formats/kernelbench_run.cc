@@ -22,19 +22,6 @@ bool has_sample_name(std::string_view name) {
   return name.starts_with("level_") && name.ends_with(kSampleEnding);
 }
 
-// A sample is empty where the model answered nothing. It must count as a failure, because pass@k would be too high if
-// the sample were missing. An empty source is no valid submission, so this comment is submitted in its place.
-constexpr const char* kEmptySource = "# the file was empty\n";
-bool is_blank(const fs::path& file) {
-  std::ifstream text(file, std::ios::binary);
-  if (!text.is_open()) return false;  // the mistake is reported when the file is packed
-  char c = 0;
-  while (text.get(c)) {
-    if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) return false;
-  }
-  return text.eof();
-}
-
 std::vector<fs::path> problem_roots(const fs::path& run, const InputOptions& options) {
   if (options.problems) return {*options.problems};
   std::vector<fs::path> roots;
@@ -115,7 +102,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     if (!evaluated) return sink.mistake(evaluated.error().message);
     done = std::move(*evaluated);
   }
-  std::size_t chosen_count = 0, skipped_count = 0, empty_count = 0;
+  std::size_t chosen_count = 0, skipped_count = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
   KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
@@ -139,19 +126,11 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     Candidate candidate = sample_candidate(sample.path, sample.name);
     candidate.problem = problem->file;
     candidate.problem_name = problem->name;
-    if (is_blank(sample.path)) {
-      candidate.files.front().text = kEmptySource;
-      ++empty_count;
-    }
     sink.candidate(std::move(candidate));
   }
   if (chosen_count == 0 && !samples.empty()) {
     sink.note(input.string() + ": none of its " + counted(samples.size(), "sample") +
               " is of the level, the problems and the samples that are asked for");
-  }
-  if (empty_count > 0) {
-    sink.note(counted(empty_count, "sample") + (empty_count == 1 ? " is" : " are") +
-              " empty, and sent as a comment that says so: " + (empty_count == 1 ? "it will fail" : "they will fail"));
   }
   if (skipped_count > 0) {
     sink.note(counted(skipped_count, "sample") + (skipped_count == 1 ? " is" : " are") + " in " +

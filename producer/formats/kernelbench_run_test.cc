@@ -96,23 +96,6 @@ TEST(KernelBenchRun, nothing_is_dropped_silently) {
                           (folder / "a").string() + ": --problem serves single files; say --problems DIR for a run"));
 }
 
-TEST(KernelBenchRun, an_empty_sample_is_sent_and_will_fail) {
-  TestFolder folder;
-  folder.write("level1/1_a.py", kTestProblem);
-  folder.write("run/level_1_problem_1_sample_0_kernel.py", kTestKernel);
-  folder.write("run/level_1_problem_1_sample_1_kernel.py", "");
-  folder.write("run/level_1_problem_1_sample_2_kernel.py", " \r\n\t\n");
-  const Found found = read(folder / "run", {});
-  EXPECT_THAT(found.mistakes, IsEmpty());
-  ASSERT_EQ(found.candidates.size(), 3u);
-  EXPECT_EQ(found.candidates[0].files[0].text, std::nullopt);
-  for (const std::size_t i : {1u, 2u}) {
-    EXPECT_EQ(found.candidates[i].files[0].name, "level_1_problem_1_sample_" + std::to_string(i) + "_kernel.py");
-    EXPECT_EQ(found.candidates[i].files[0].text, "# the file was empty\n");
-  }
-  EXPECT_THAT(found.notes, ElementsAre("2 samples are empty, and sent as a comment that says so: they will fail"));
-}
-
 TEST(KernelBenchRun, is_recognised_by_its_files) {
   TestFolder folder;
   folder.write("a/add.py", kTestKernel);

@@ -3,9 +3,12 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <string_view>
 
+#include "producer/client/sentences.h"
 #include "producer/formats/formats.h"
 #include "producer/formats/single_file.h"
 
@@ -13,6 +16,8 @@ namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kBlanks = " \t\r\n";
 
 // Returns the name of the run of an input: "monday" for "sweeps/monday/" and "sweeps/monday/submissions.jsonl", and
 // "add" for "add.py".
@@ -45,14 +50,40 @@ fs::path common_folder(const std::vector<fs::path>& inputs) {
   return common == common.root_path() ? fs::path() : common;
 }
 
+// A kernel among several is empty where a model answered nothing. It must count as a failure, because the share of
+// right kernels would be too high if it were missing. An empty source is no valid submission, so this comment is
+// submitted in its place.
+constexpr const char* kEmptySource = "# the file was empty\n";
+
+// Returns whether a kernel in Python has a source without any text.
+bool is_empty(const FileRef& source) {
+  if (!source.name.ends_with(".py")) return false;
+  if (source.text) return source.text->find_first_not_of(kBlanks) == std::string::npos;
+  std::ifstream file(source.path, std::ios::binary);
+  if (!file.is_open()) return false;  // the mistake is reported when the file is packed
+  char c = 0;
+  while (file.get(c)) {
+    if (kBlanks.find(c) == std::string_view::npos) return false;
+  }
+  return file.eof();
+}
+
 // Calls `visit` with each candidate of all inputs in their order, and with its number, counted from 0. `others` gets
 // mistakes and notes.
 using VisitCandidate = std::function<void(std::uint32_t ordinal, const Candidate& candidate)>;
 void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, const CandidateSink& others,
                     std::vector<RecognisedInput>* recognised) {
   std::uint32_t ordinal = 0;
+  std::size_t empty_count = 0;
+  std::error_code ignored;
+  const bool is_alone = request.inputs.size() == 1 && fs::is_regular_file(request.inputs.front(), ignored) &&
+                        is_named_as_kernel(request.inputs.front());
   CandidateSink sink = others;
-  sink.candidate = [&](const Candidate& candidate) {
+  sink.candidate = [&](Candidate candidate) {
+    if (!is_alone && is_empty(candidate.files.front())) {
+      candidate.files.front().text = kEmptySource;
+      ++empty_count;
+    }
     if (ordinal < kSubmissionsMax) visit(ordinal, candidate);
     ++ordinal;
   };
@@ -76,6 +107,11 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
                              is_stdin ? "its text says so" : known->reason});
     }
     if (!known) others.mistake(known.error().message);
+  }
+  if (empty_count > 0) {
+    others.note(
+        counted(empty_count, "kernel") + (empty_count == 1 ? " is" : " are") +
+        " empty, and sent as a comment that says so: " + (empty_count == 1 ? "it will fail" : "they will fail"));
   }
 }
 

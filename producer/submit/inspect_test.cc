@@ -54,6 +54,36 @@ TEST(joined_mistakes, say_once_what_is_said_of_several_files) {
   EXPECT_EQ(joined_mistakes({}), std::vector<std::string>{});
 }
 
+TEST_F(Inspect, an_empty_kernel_among_several_is_sent_and_will_fail) {
+  folder_.write("many/right.py", kTestKernel);
+  folder_.write("many/empty.py", "");
+  folder_.write("many/blank.py", " \r\n\t\n");
+  SubmitRequest request;
+  request.inputs = {folder_ / "many"};
+  request.options.problem = folder_ / "problem.py";
+  const Inspected inspected = inspect(request);
+  EXPECT_THAT(inspected.mistakes, IsEmpty());
+  EXPECT_THAT(inspected.notes, ElementsAre("2 kernels are empty, and sent as a comment that says so: they will fail"));
+  std::vector<std::string> sources;
+  const auto visited = inspected.source.each([&](PackedJob&& job) {
+    sources.push_back(contents(job.files.front()).value());
+    return Expected<void>();
+  });
+  EXPECT_TRUE(visited) << visited.error().message;
+  EXPECT_THAT(sources, ElementsAre("# the file was empty\n", "# the file was empty\n", kTestKernel));
+
+  request.inputs = {folder_ / "many/empty.py"};
+  EXPECT_THAT(inspect(request).mistakes, ElementsAre(HasSubstr("empty.py is empty")));
+}
+
+TEST_F(Inspect, a_line_without_a_source_text_is_sent_and_will_fail) {
+  SubmitRequest request;
+  request.inputs = {folder_.write("run.jsonl", R"({"id": "a", "problem": "problem.py", "source": ""})"
+                                               "\n")};
+  EXPECT_THAT(inspect(request).mistakes, IsEmpty());
+  EXPECT_THAT(inspect(request).notes, ElementsAre(HasSubstr("1 kernel is empty")));
+}
+
 TEST_F(Inspect, jobs_can_be_visited_repeatedly) {
   const Inspected inspected = inspect(lines({"a", "b"}));
   EXPECT_THAT(inspected.mistakes, IsEmpty());
@@ -191,7 +221,7 @@ TEST_F(Inspect, mistakes_are_counted_beyond_those_that_are_kept) {
 
 TEST_F(Inspect, a_file_that_changes_in_between_is_noticed) {
   const Inspected inspected = inspect(lines({"a", "b"}));
-  folder_.write("kernel.py", "");
+  folder_.write("kernel.py", std::string(1, '\0'));
   const auto visited = inspected.source.each([](PackedJob&&) { return Expected<void>(); });
   ASSERT_FALSE(visited);
   EXPECT_THAT(visited.error().message, HasSubstr("run.jsonl:1 changed while it was being submitted: "));

@@ -73,10 +73,11 @@ class SubmitTest(unittest.TestCase):
     def test_binary_and_empty_kernels(self) -> None:
         self.write("binary.py", b"\x7fELF\0\0")
         self.write("empty.py", "")
-        self.assertEqual(
-            self.refused("binary.py", "empty.py", "--problem", "problem.py"),
-            ["binary.py is no source text: it holds NUL bytes", "empty.py is empty", "nothing was sent"],
-        )
+        for name, sentence in (
+            ("binary.py", "binary.py is no source text: it holds NUL bytes"),
+            ("empty.py", "empty.py is empty"),
+        ):
+            self.assertEqual(self.refused(name, "--problem", "problem.py"), [sentence, "nothing was sent"])
 
     def test_source_of_100_mb(self) -> None:
         with self.write("big.py", "").open("r+b") as big:
@@ -151,8 +152,8 @@ class SubmitTest(unittest.TestCase):
 
     def test_keep_going_takes_the_good_part(self) -> None:
         self.write("good.py", KERNEL)
-        self.write("empty.py", "")
-        result = self.submit("good.py", "empty.py", "--problem", "problem.py", "--dry-run", "--keep-going")
+        self.write("odd.py", b"\0")
+        result = self.submit("good.py", "odd.py", "--problem", "problem.py", "--dry-run", "--keep-going")
         self.assertEqual(result.returncode, 2)
         self.assertTrue(result.stdout.startswith("good\t"))
         self.assertEqual(result.stderr.splitlines()[-1], "kq-submit: 1 kernel was wrong and not submitted")
@@ -163,7 +164,7 @@ class SubmitTest(unittest.TestCase):
         self.write("run/level_1_problem_1_sample_1_kernel.py", "")
         result = self.submit("run", "--problems", ".", "--dry-run")
         self.assertEqual((result.returncode, len(result.stdout.splitlines())), (0, 2), result)
-        self.assertIn("1 sample is empty, and sent as a comment that says so: it will fail", result.stderr)
+        self.assertIn("1 kernel is empty, and sent as a comment that says so: it will fail", result.stderr)
 
     def test_file_that_may_not_be_read(self) -> None:
         self.write("secret.py", KERNEL).chmod(0)
@@ -277,7 +278,7 @@ class SubmitTest(unittest.TestCase):
 
     def test_json_tells_errors_and_the_exit_code(self) -> None:
         self.write("add.py", KERNEL)
-        self.write("empty.py", "")
+        self.write("odd.py", b"\0")
         for words, run, errors in (
             (("nothere.py", "--problem", "problem.py"), "nothere", ["nothere.py: No such file or directory"]),
             (("add.py", "--nonsense"), None, ["there is no option '--nonsense'"]),
@@ -290,9 +291,12 @@ class SubmitTest(unittest.TestCase):
             for got, wanted in zip(told["errors"], errors, strict=True):
                 self.assertIn(wanted, got)
         told = json.loads(
-            self.submit("add.py", "empty.py", "--problem", "problem.py", "--dry-run", "--json", "--keep-going").stdout
+            self.submit("add.py", "odd.py", "--problem", "problem.py", "--dry-run", "--json", "--keep-going").stdout
         )
-        self.assertEqual((told["exit_code"], told["left_out"], told["errors"]), (2, 1, ["empty.py is empty"]))
+        self.assertEqual(
+            (told["exit_code"], told["left_out"], told["errors"]),
+            (2, 1, ["odd.py is no source text: it holds NUL bytes"]),
+        )
 
     def test_full_disk_behind_standard_output(self) -> None:
         with open("/dev/full", "w") as full:

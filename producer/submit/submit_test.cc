@@ -82,12 +82,12 @@ TEST_F(Submit, a_bad_run_name_is_a_mistake) {
 TEST_F(Submit, all_mistakes_are_found_and_the_good_part_is_kept) {
   add("good.py");
   add("notes.txt");
-  add("empty.py", "");
+  add("binary.py", std::string("\x7f\0", 2));
   request_.inputs.push_back("gone.py");
   request_.inputs.push_back(folder_ / "../gone.py");
   const Prepared prepared = prepare(request_);
   EXPECT_THAT(labels(prepared), ElementsAre("good"));
-  EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), HasSubstr("empty.py is empty"),
+  EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), HasSubstr("binary.py is no source"),
                                              AllOf(StartsWith("gone.py and "), HasSubstr("../gone.py: No such"))));
 }
 
