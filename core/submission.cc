@@ -144,6 +144,8 @@ Expected<void> validate(const Submission& submission) {
     if (optional_name->empty()) continue;
     if (const auto wrong = name_error(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
   }
+  if (const std::string& model = submission.gpu_model; model == "CPU" || model == "cpu")
+    return refuse("'" + model + "' is no model of a GPU; device cpu asks for a CPU");
   if (submission.device == DeviceWish::cpu && !submission.gpu_model.empty())
     return refuse("a CPU and the GPU '" + submission.gpu_model + "' are asked for; only one can be had");
   if (submission.tags.size() > kTagsMax) return refuse("more than " + std::to_string(kTagsMax) + " tags");

@@ -291,6 +291,8 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
        "relu/fast_triton: the labels of a worker must be sorted, no two alike"},
       {[](Submission& s) { s.labels = {""}; }, "relu/fast_triton: a label of a worker is empty"},
       {[](Submission& s) { s.labels.resize(kLabelsMax + 1); }, "relu/fast_triton: more than 16 labels"},
+      {[](Submission& s) { s.gpu_model = "CPU"; },
+       "relu/fast_triton: 'CPU' is no model of a GPU; device cpu asks for a CPU"},
       {[](Submission& s) { s.device = DeviceWish::cpu, s.gpu_model = "NVIDIA H200"; },
        "relu/fast_triton: a CPU and the GPU 'NVIDIA H200' are asked for; only one can be had"},
       {[](Submission& s) { s.deadline_ms = -1; }, "relu/fast_triton: a time must not be negative"},

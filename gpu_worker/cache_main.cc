@@ -8,6 +8,7 @@
 #include "gpu_worker/compile/cache_report.h"
 #include "gpu_worker/machine/scratch_root.h"
 #include "sys/command_line.h"
+#include "sys/descriptors.h"
 
 namespace {
 
@@ -34,6 +35,7 @@ int run(const std::string& verb_name, const std::string& state, std::uint32_t gi
 }  // namespace
 
 int main(int argc, char** argv) {
+  kq::sys::open_standard_descriptors();
   std::string verb;
   std::string state;
   std::uint32_t gib = static_cast<std::uint32_t>(kq::worker::kCacheBytesMax >> 30);

@@ -36,6 +36,7 @@
 #include "net/zmq/link.h"
 #include "sys/command_line.h"
 #include "sys/cores.h"
+#include "sys/descriptors.h"
 #include "sys/process.h"
 #include "sys/readiness.h"
 
@@ -483,5 +484,6 @@ int run_program(int argc, char** argv) {
 }  // namespace kq::worker
 
 int main(int argc, char** argv) {
+  kq::sys::open_standard_descriptors();
   return kq::worker::run_program(argc, argv);
 }

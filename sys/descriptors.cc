@@ -1,10 +1,20 @@
 #include "sys/descriptors.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 namespace kq::sys {
+
+void open_standard_descriptors() {
+  // The kernel gives the lowest free number, so the descriptors are opened in their order.
+  for (int number = 0; number <= STDERR_FILENO; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number) return;
+  }
+}
 
 std::size_t connections_possible(std::size_t wanted) {
   rlimit limit{};

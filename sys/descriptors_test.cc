@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 
 namespace kq::sys {
 namespace {
@@ -16,6 +20,31 @@ class Descriptors : public testing::Test {
   }
   rlimit before_{};
 };
+
+// Exits with 0 if the descriptors are open again and do what their description says.
+void close_and_open_standard_descriptors() {
+  for (int number = 0; number <= STDERR_FILENO; ++number) ::close(number);
+  open_standard_descriptors();
+  char byte = 0;
+  const bool is_input_empty = ::read(STDIN_FILENO, &byte, 1) == 0;
+  const bool is_output_refused = ::write(STDOUT_FILENO, &byte, 1) == -1 && errno == EBADF;
+  const bool is_error_lost = ::write(STDERR_FILENO, &byte, 1) == 1;
+  std::_Exit(is_input_empty && is_output_refused && is_error_lost ? 0 : 1);
+}
+
+TEST_F(Descriptors, closed_standard_descriptors_are_opened) {
+  EXPECT_EXIT(close_and_open_standard_descriptors(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Descriptors, open_standard_descriptors_stay) {
+  EXPECT_EXIT(
+      {
+        open_standard_descriptors();
+        (void)::write(STDERR_FILENO, "still here", 10);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "still here");
+}
 
 TEST_F(Descriptors, the_soft_limit_is_raised_as_far_as_needed) {
   set_soft(600);

@@ -18,6 +18,8 @@
 #include "broker/standby/primary.h"
 #include "broker/standby/protocol.h"
 #include "broker/standby/service.h"
+#include "core/codec/codec.h"
+#include "core/messages.h"
 #include "net/endpoint.h"
 #include "net/http_server.h"
 #include "net/log.h"
@@ -67,6 +69,9 @@ class SteadyUnixTime {
 
 net::ServerOptions server_options(const broker::CommandLine& line) {
   net::ServerOptions options{.key_folder = line.key_folder};
+  const Refused revoked{"its key has been revoked"};
+  options.farewells = {encode_message(Message<ClientReply>{0, revoked}),
+                       encode_message(Message<WorkerReply>{0, revoked})};
   const std::size_t wanted = options.limits.connections_max;
   options.limits.connections_max = sys::connections_possible(wanted);
   if (options.limits.connections_max < wanted) {
@@ -212,6 +217,7 @@ Expected<void> run(const broker::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sys::open_standard_descriptors();
   const auto parsed = broker::parse_command_line(argc, argv);
   if (const auto* end = std::get_if<broker::EarlyEnd>(&parsed)) {
     std::fputs(end->text.c_str(), end->code == ExitCode::ok ? stdout : stderr);

@@ -89,6 +89,7 @@ void Worker::on_reply(Welcome& welcome, Step step) {
   step.ready.connected = !is_connection_told_;
   is_connection_told_ = true;
   is_silence_told_ = false;
+  told_refusal_.clear();
   unanswered_since_ms_.reset();
   heartbeat_ms_ = std::max<std::int64_t>(1, welcome.heartbeat_ms);
   // The first heartbeat goes out at once, so that no lease expires after the broker was started again.
@@ -132,7 +133,8 @@ void Worker::on_reply(Unknown&, Step) {
 }
 
 void Worker::on_reply(Refused& refused, Step step) {
-  step.ready.notes.push_back("the broker refuses this worker: " + refused.reason);
+  if (refused.reason != told_refusal_) step.ready.notes.push_back("the broker refuses this worker: " + refused.reason);
+  told_refusal_ = refused.reason;
   welcome_ = false;
 }
 

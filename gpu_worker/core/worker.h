@@ -194,6 +194,7 @@ class Worker {
   std::optional<std::int64_t> unanswered_since_ms_;  // the time of the first Hello without an answer
   bool is_connection_told_ = false;                  // whether the last that was told is that the broker answers
   bool is_silence_told_ = false;
+  std::string told_refusal_;            // why the broker refuses this worker; empty after a Welcome
   std::int64_t next_heartbeat_ms_ = 0;  // unless builds make one due earlier
   std::int64_t last_heartbeat_ms_ = 0;
 };

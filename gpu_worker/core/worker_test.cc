@@ -87,6 +87,18 @@ TEST_F(WorkerTest, sends_hello_again_and_lists_its_leases_if_the_broker_does_not
   EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
 }
 
+TEST_F(WorkerTest, tells_a_refusal_once_until_the_broker_accepts_it) {
+  worker.step(Tick{}, now);
+  welcome();
+  const auto notes = [&] {
+    return worker.step(BrokerMessage{Refused{"its key has been revoked"}}, now += 1'000).notes;
+  };
+  EXPECT_EQ(notes(), std::vector<std::string>{"the broker refuses this worker: its key has been revoked"});
+  EXPECT_TRUE(notes().empty());
+  welcome();
+  EXPECT_EQ(notes().size(), 1u);
+}
+
 // Two GPUs of one model and one of another.
 class LostDeviceTest : public WorkerTest {
  protected:

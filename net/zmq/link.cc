@@ -80,6 +80,7 @@ class ZmqServerLink final : public ServerLink {
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
     KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
     peers_max_ = 2 * options.limits.connections_max;
+    farewells_ = options.farewells;
     authenticator_.emplace(context_, clients_, workers_,
                            ZapOptions{.key_folder = options.key_folder,
                                       .connections_max = options.limits.connections_max,
@@ -115,17 +116,7 @@ class ZmqServerLink final : public ServerLink {
   }
 
   bool send(const Peer& peer, std::string bytes) override {
-    if (is_revoked(peer)) return false;
-    try {
-      zmq::socket_t& socket = of(peer.side);
-      // With ROUTER_MANDATORY, the first frame fails for a peer that is gone or whose queue is full. After it succeeds,
-      // there is room for the second frame.
-      if (!socket.send(zmq::buffer(peer.id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
-      zmq::message_t message = message_of(std::move(bytes));
-      return socket.send(message, zmq::send_flags::dontwait).has_value();
-    } catch (const zmq::error_t&) {
-      return false;  // EHOSTUNREACH: the peer is gone
-    }
+    return !is_revoked(peer) && send_now(peer, std::move(bytes));
   }
 
   void count_violation(const Packet& packet, std::string_view why) override {
@@ -139,6 +130,19 @@ class ZmqServerLink final : public ServerLink {
   }
 
  private:
+  bool send_now(const Peer& peer, std::string bytes) {
+    try {
+      zmq::socket_t& socket = of(peer.side);
+      // With ROUTER_MANDATORY, the first frame fails for a peer that is gone or whose queue is full. After it succeeds,
+      // there is room for the second frame.
+      if (!socket.send(zmq::buffer(peer.id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
+      zmq::message_t message = message_of(std::move(bytes));
+      return socket.send(message, zmq::send_flags::dontwait).has_value();
+    } catch (const zmq::error_t&) {
+      return false;  // EHOSTUNREACH: the peer is gone
+    }
+  }
+
   zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
   InboundQueue& queue_of(Side side) { return queues_[static_cast<std::size_t>(side)]; }
 
@@ -212,6 +216,8 @@ class ZmqServerLink final : public ServerLink {
     const Identity* who = authorized_->find(property(bytes, "User-Id"));
     if (who == nullptr || !may_use(who->role, packet.peer.side)) {
       limiter_.log("revoked", packet, ": its key has been revoked; its messages are dropped", now_ms_);
+      const std::string& farewell = farewells_[static_cast<std::size_t>(packet.peer.side)];
+      if (!farewell.empty()) (void)send_now(packet.peer, farewell);
       return false;
     }
     packet.who = *who;
@@ -241,8 +247,9 @@ class ZmqServerLink final : public ServerLink {
   RateLimiter limiter_;
   std::array<std::unordered_map<std::string, std::string>, 2> keys_of_peers_;  // by Side: public keys by peer id
   std::size_t peers_max_ = 0;
-  std::array<InboundQueue, 2> queues_;  // indexed by Side
-  std::int64_t now_ms_ = 0;             // time of the last receive()
+  std::array<std::string, 2> farewells_;  // by Side
+  std::array<InboundQueue, 2> queues_;    // indexed by Side
+  std::int64_t now_ms_ = 0;               // time of the last receive()
   std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};

@@ -7,6 +7,7 @@
 // answered.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ struct ServerOptions {
   // The key folder, see net/keys.h; if empty, the broker runs without keys and only on a loopback address
   std::string key_folder{};
   ServerLimits limits{};
+  // By Side: what a peer whose key has been revoked gets for each message; its connection stays open. Empty: nothing.
+  std::array<std::string, 2> farewells{};
 };
 
 // Binds both of the broker's sockets. With keys every connection is encrypted and has an authorized key, also on this

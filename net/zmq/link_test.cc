@@ -248,6 +248,23 @@ TEST_P(ZmqLink, nothing_is_sent_to_a_peer_whose_key_was_revoked) {
   EXPECT_TRUE(broker->send(one_packet(*broker).peer, "reply"));
 }
 
+TEST_P(ZmqLink, a_peer_whose_key_was_revoked_is_told) {
+  if (!GetParam()) return;  // without keys there is nothing to revoke
+  options_.farewells[static_cast<std::size_t>(Side::worker)] = "revoked";
+  const auto broker = server();
+  const auto worker = client(endpoints_.worker);
+  send_until_accepted(*worker, "hello");
+  one_packet(*broker);
+  ASSERT_TRUE(revoke(options_.key_folder, "gpu"));
+  std::optional<std::string> told;
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; !told && sys::monotonic_now_ms() < end_ms;) {
+    worker->send("heartbeat");
+    (void)broker->receive(1, 1);
+    told = worker->receive(1).value_or(std::nullopt);
+  }
+  EXPECT_EQ(told, "revoked");
+}
+
 TEST_P(ZmqLink, sending_to_an_absent_server_is_refused_not_queued) {
   const auto submit = client(endpoints_.client);
   EXPECT_FALSE(submit->send("early"));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "sys/descriptors.h"
 #include "sys/error_text.h"
 
 namespace kq::producer {
@@ -55,7 +56,9 @@ class StandardOutput::Buffer final : public std::streambuf {
 StandardOutput::StandardOutput(std::string program, int descriptor)
     : program_(std::move(program)),
       buffer_(std::make_unique<Buffer>(descriptor)),
-      before_(std::cout.rdbuf(buffer_.get())) {}
+      before_(std::cout.rdbuf(buffer_.get())) {
+  sys::open_standard_descriptors();
+}
 
 StandardOutput::~StandardOutput() {
   std::cout.flush();

@@ -7,7 +7,8 @@
 
 namespace kq::producer {
 
-// Replaces the buffer of std::cout for its lifetime, and writes to a descriptor. It is the first object in main(),
+// Opens those standard descriptors that are closed (sys/descriptors.h), replaces the buffer of std::cout for its
+// lifetime, and writes to a descriptor. It is the first object in main(),
 // whose last line is `return output.end(code)`.
 class StandardOutput {
  public:

@@ -175,6 +175,7 @@ int print_token(const gateway::TokenCommand& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sys::open_standard_descriptors();
   const auto parsed = gateway::parse_command_line(argc, argv);
   if (const auto* end = std::get_if<gateway::EarlyEnd>(&parsed)) {
     std::fputs(end->text.c_str(), end->code == ExitCode::ok ? stdout : stderr);

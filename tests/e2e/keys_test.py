@@ -1,12 +1,13 @@
 """Tests a broker with keys: a client with a key works, and a client without one is refused and leaves no trace."""
 
 import base64
+import contextlib
 import json
 import re
 import subprocess
 import unittest
 import zlib
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 
 import kq
@@ -77,18 +78,23 @@ class Keys(kq.EndToEndTest):
         changed.write_text("".join(line for line in lines if not any(f" {name} " in line for name in names)))
         changed.rename(listed)
 
-    def worker(self, name: str) -> AbstractContextManager[object]:
+    @contextlib.contextmanager
+    def worker(self, name: str) -> Iterator[Path]:
+        """Runs a worker, and yields its log."""
         words = ("--connect", self.url, "--key", self.issue("work", name), "--state", self.folder / name)
-        return kq.program("kq-worker", *words, "--devices", "cpu")
+        path = self.folder / f"{name}.log"
+        with path.open("wb") as log, kq.program("kq-worker", *words, "--devices", "cpu", stderr=log):
+            yield path
 
     def test_a_worker_whose_key_is_revoked_gets_no_more_jobs(self) -> None:
         ann, ben = self.issue("submit", "ann"), self.issue("submit", "ben")
         bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
         kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
         asked = ("--broker", self.url, "--key", ben)
-        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys), self.worker("old"):
+        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys), self.worker("old") as log:
             kq.wait_until(lambda: "old" in kq.kq("ctl", "workers", *asked).stdout, "the worker is connected")
             self.revoke("old", "ann")
+            kq.wait_until(lambda: "its key has been revoked" in log.read_text(), "the worker says why")
             self.refused(("results", "r"), ann, "it does not accept this key")  # the broker has read the list
             self.assert_end(kq.kq("submit", kernels, "--run", "r", *asked), 0)
             kq.wait_until(lambda: "old" not in kq.kq("ctl", "workers", *asked).stdout, "the worker is dropped")

@@ -188,9 +188,11 @@ def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None, **chan
 
 
 @contextlib.contextmanager
-def program(name: str, *words: str | Path, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
+def program(
+    name: str, *words: str | Path, stderr: IO[bytes] | None = None, **changes: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """Does what start() does; kills the program at the end of the block if it still runs."""
-    process = start(name, *words, **changes)
+    process = start(name, *words, stderr=stderr, **changes)
     try:
         yield process
     finally:

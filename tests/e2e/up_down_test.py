@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import unittest
+from pathlib import Path
 
 import kq
 from ports import free_port
@@ -54,6 +55,34 @@ class UpDown(kq.EndToEndTest):
         kq.wait_until(lambda: len(set(kq.processes_of(self.folder)) - set(before)) == 2, "both run again")
         more = kq.write_sweep(self.folder / "more", {f"relu/{i}": f"# more {i}\n{kq.RIGHT}" for i in range(4)})
         self.assert_end(kq.kq("submit", more, "--run", "more", "--broker", self.url, "--wait"), 0)
+
+    def closed(self, closed: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        """Runs kq from a shell that closes a descriptor: `2>&-` closes standard error."""
+        command = f'exec "$@" {closed}'
+        return subprocess.run(
+            ["sh", "-c", command, "sh", kq.BIN / "kq", *words],
+            capture_output=True,
+            text=True,
+            timeout=kq.LIMIT_S,
+            env=kq.environment(),
+            check=False,
+        )
+
+    def test_programs_whose_standard_descriptors_are_closed_do_what_they_do_otherwise(self) -> None:
+        words = ("--state", self.state, "--devices", "cpu", "--broker-url", self.url)
+        self.assert_end(self.closed("2>&-", "up", "-d", *words), 0)
+        try:
+            broker = ("--broker", self.url)
+            self.assert_end(self.closed("<&- >&- 2>&-", "submit", self.jobs, "--run", "r", "--wait", *broker), 3)
+            self.assert_end(self.closed("2>&-", "submit", self.jobs, "--run", "r", "--wait", *broker), 0)
+            for _ in range(5):
+                self.assert_end(self.closed("2>&-", "results", "nosuch", *broker), 5)
+                dumped = self.closed(">&-", "dump", "r", "--jsonl", *broker)
+                self.assert_end(dumped, 3)
+                self.assertIn("cannot write standard output: Bad file descriptor", dumped.stderr)
+        finally:
+            self.assert_end(self.down(), 0)
+        self.assertEqual(kq.processes_of(self.folder), [])
 
     def test_programs_find_the_broker_of_a_stack_at_another_port(self) -> None:
         home = {"XDG_STATE_HOME": str(self.folder)}

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <set>
 
 #include "core/limits.h"
 #include "core/verdict.h"
@@ -46,6 +47,23 @@ std::string draining_text(const Requirements& needs, const std::vector<WorkerSta
                                        : "all workers that can run it are draining");
 }
 
+// Returns which models the workers have, where a job asks for another one.
+std::string models_text(const std::string& wanted, const std::vector<WorkerStatus>& workers) {
+  constexpr std::size_t kModelsShown = 3;
+  std::set<std::string> models;
+  for (const WorkerStatus& worker : workers) {
+    for (const DeviceInfo& device : worker.devices) models.insert(device.model);
+  }
+  if (wanted.empty() || models.contains(wanted)) return "";
+  std::string text;
+  std::size_t count = 0;
+  for (const std::string& model : models) {
+    if (++count <= kModelsShown) text += (text.empty() ? "" : ", ") + model;
+  }
+  if (count > kModelsShown) text += " and " + std::to_string(count - kModelsShown) + " more";
+  return text.empty() ? "" : "; the whole name of a model is needed, and there is " + text;
+}
+
 // Says what is missing for a job that no worker serves. Checks the requirements in the order in which the broker does.
 std::string no_worker_text(const Requirements& needs, std::vector<WorkerStatus> workers) {
   // Workers that only build run no jobs.
@@ -59,7 +77,8 @@ std::string no_worker_text(const Requirements& needs, std::vector<WorkerStatus> 
            (workers.size() == 1 ? "the only worker has none"
                                 : "none of the " + producer::counted(workers.size(), "worker") + " has one") +
            (needs.device_count > 1 ? "; kq worker --gpus-per-lane " + std::to_string(needs.device_count) + " makes them"
-                                   : "");
+                                   : "") +
+           models_text(needs.gpu_model, workers);
   }
   if (capable_workers(needs, workers).empty())
     return "waits for " + producer::needs_text(needs) + ": no worker has both the device and all labels";
@@ -140,7 +159,9 @@ std::string own_build_text(const JobStatus& status, std::int64_t now_ms) {
 
 std::string queued_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                         const Pauses& pauses, std::int64_t now_ms) {
+  const bool has_failed = !job.last_error.empty() && status.why != WaitReason::after_failure;
   return waiting_text(status, job, workers, pauses, now_ms) +
+         (has_failed ? "; its last attempt failed by a fault of kq: " + job.last_error : "") +
          (status.build_started_ms != 0 ? "; " + own_build_text(status, now_ms) + ", in advance" : "") +
          other_builds_text(other_builds(status, job, workers), now_ms);
 }

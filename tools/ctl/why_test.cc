@@ -50,8 +50,10 @@ TEST(ctl_why, a_job_that_no_worker_serves_is_explained_by_what_is_missing) {
   builder.builds_for = {{.kind = DeviceKind::cuda, .model = "", .uuid = "", .arch = "sm_90"}};
   EXPECT_EQ(text({.wish = DeviceWish::cuda}, {builder}), "job 7 waits for a worker: none is connected");
   EXPECT_EQ(text({.wish = DeviceWish::cuda}, {cpu}), "job 7 waits for a cuda device: the only worker has none");
-  EXPECT_EQ(text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}),
-            "job 7 waits for a NVIDIA B200: none of the 2 workers has one");
+  EXPECT_EQ(
+      text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}),
+      "job 7 waits for a NVIDIA B200: none of the 2 workers has one; the whole name of a model is needed, and there is "
+      "EPYC, NVIDIA H200");
   EXPECT_EQ(text({.device_count = 2}, {cpu}),
             "job 7 waits for a lane of 2 devices: the only worker has none; kq worker --gpus-per-lane 2 makes them");
   EXPECT_EQ(text({.gpu_model = "NVIDIA H200", .device_count = 4}, {cpu, gpu}),

@@ -71,7 +71,7 @@ void note_gpus(const std::vector<fs::path>& submissions, const InputOptions& opt
   }
   if (count == 0) return;
   const std::string others = count == 1 ? " chooses" : ", and those of " + std::to_string(count - 1) + " more, choose";
-  sink.note(first + others + " no GPU here; --gpu MODEL does");
+  sink.note(first + others + " no device here; --gpu MODEL or --device cpu does");
 }
 
 // Returns the folder of the problem that a path means: the path itself, or the folder of a file beside a task.yml.

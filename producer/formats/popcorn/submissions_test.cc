@@ -135,13 +135,14 @@ TEST_F(SubmissionsTest, gpus_that_a_head_names_get_a_note_where_no_option_choose
   options.problems = folder_ / "set";
   EXPECT_THAT(
       read(folder_ / "mine", options).notes,
-      ElementsAre((folder_ / "mine/a.py").string() +
-                  ": the line '#!POPCORN gpu H100', and those of 1 more, choose no GPU here; --gpu MODEL does"));
+      ElementsAre((folder_ / "mine/a.py").string() + ": the line '#!POPCORN gpu H100', and those of 1 more, choose no "
+                                                     "device here; --gpu MODEL or --device cpu does"));
   EXPECT_THAT(read(folder_ / "mine/c.py", options).notes, ElementsAre());
   options.problem = "add";
-  EXPECT_THAT(read(folder_ / "mine/b.cu", options).notes,
-              ElementsAre((folder_ / "mine/b.cu").string() +
-                          ": the line '//!POPCORN gpus H100 L4' chooses no GPU here; --gpu MODEL does"));
+  EXPECT_THAT(
+      read(folder_ / "mine/b.cu", options).notes,
+      ElementsAre((folder_ / "mine/b.cu").string() +
+                  ": the line '//!POPCORN gpus H100 L4' chooses no device here; --gpu MODEL or --device cpu does"));
   options.problem = folder_ / "set/problems/one/sub";
   EXPECT_EQ(read(folder_ / "mine", options).notes.size(), 1u);
   options.gpu_model = "NVIDIA H100";

@@ -122,6 +122,8 @@ def _texts_error(submission: Submission) -> str | None:
     for name in (submission.author, submission.gpu_model, submission.salt):
         if name and (wrong := name_error(name)):
             return f"author, gpu model or salt {wrong}"
+    if submission.gpu_model in ("CPU", "cpu"):
+        return f"'{submission.gpu_model}' is no model of a GPU; device cpu asks for a CPU"
     if submission.device is DeviceWish.CPU and submission.gpu_model:
         return f"a CPU and the GPU '{submission.gpu_model}' are asked for; only one can be had"
     if len(submission.tags) > TAGS_MAX:
