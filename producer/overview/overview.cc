@@ -101,6 +101,11 @@ Overview::Watched& Overview::watched(const KnownRun& run) {
   return place->second;
 }
 
+bool Overview::Watched::is_due(std::int64_t now_ms, std::int64_t pause_ms) const {
+  return !watch.is_whole() || watch.is_reading() ||
+         now_ms - read_at_ms >= std::max(pause_ms, kReadingShare * last_reading_ms);
+}
+
 // Reads the names of all runs, and keeps watches of the newest and of those that run now.
 Expected<void> Overview::refresh_run_list(OverviewSource& source, std::int64_t now_ms) {
   if (listed_ms_ != 0 && now_ms - listed_ms_ < kRunListAgeMs) return {};
@@ -157,8 +162,7 @@ Expected<void> Overview::refresh_runs(OverviewSource& source) {
     const std::int64_t now_ms = sys::monotonic_now_ms();
     // A run whose jobs are finished is read again rarely, unless a job of it is running.
     const bool is_open = one.watch.open_count() > 0 || active.contains(name);
-    const std::int64_t pause_ms = std::max(kReadingPauseMs * (is_open ? 1 : 6), kReadingShare * one.last_reading_ms);
-    const bool is_due = !one.watch.is_whole() || one.watch.is_reading() || now_ms - one.read_at_ms >= pause_ms;
+    const bool is_due = one.is_due(now_ms, kReadingPauseMs * (is_open ? 1 : 6));
     if (is_due && now_ms < end_ms) KQ_TRY(read_rows(source, one, end_ms));
   }
   return {};
@@ -236,8 +240,10 @@ Expected<FoundJobs> Overview::find(OverviewSource& source, const std::string& ru
   for (auto& [name, one] : runs_) {
     if (!run.empty() && name != run) continue;
     if (!run.empty()) one.asked_at_ms = sys::monotonic_now_ms();
-    if (!one.watch.is_whole() && sys::monotonic_now_ms() < end_ms) KQ_TRY(read_rows(source, one, end_ms));
-    found.is_whole = found.is_whole && one.watch.is_whole() && !one.watch.has_more_jobs();
+    KQ_TRY(one.watch.update(source));
+    const bool is_due = one.is_due(sys::monotonic_now_ms(), 0);
+    if (is_due && sys::monotonic_now_ms() < end_ms) KQ_TRY(read_rows(source, one, end_ms));
+    found.is_whole = found.is_whole && one.watch.is_whole() && !one.watch.is_reading() && !one.watch.has_more_jobs();
     for (const WatchedJob& job : one.watch.jobs()) {
       if (!is_of(job, filter.outcome) || (!wanted.empty() && lower(job.label).find(wanted) == std::string::npos))
         continue;

@@ -124,6 +124,10 @@ class Overview {
     std::int64_t read_at_ms = 0;   // when the last reading ended
     std::int64_t asked_at_ms = 0;  // when a search named the run last
     bool is_shown = false;         // whether the overview lists the run
+
+    // Returns whether the run's rows are to be read: its reading goes on, or the last one ended at least `pause_ms`
+    // before, and kReadingShare times as long before as it took.
+    bool is_due(std::int64_t now_ms, std::int64_t pause_ms) const;
   };
 
   Expected<void> refresh_run_list(OverviewSource& source, std::int64_t now_ms);

@@ -85,5 +85,18 @@ TEST_F(OverviewTest, jobs_are_found_by_text_and_outcome_in_pages) {
   EXPECT_EQ(overview_.find(source_, "none", {}).error().kind, ErrorKind::not_found);
 }
 
+TEST_F(OverviewTest, a_search_finds_rows_that_came_after_an_earlier_one) {
+  for (const char* label : {"a", "b"}) source_.finish("r", label, VerdictName::passed);
+  EXPECT_EQ(overview_.find(source_, "r", {}).value().total_count, 3u);
+  source_.add("r", "d");
+  source_.finish("r", "c", VerdictName::passed);
+  const auto found = overview_.find(source_, "r", {}).value();
+  EXPECT_EQ(found.total_count, 4u);
+  EXPECT_TRUE(found.is_whole);
+  EXPECT_EQ(overview_.find(source_, "r", {.outcome = "failed"}).value().total_count, 0u);
+  source_.finish("r", "d", VerdictName::passed);
+  EXPECT_EQ(overview_.find(source_, "", {.text = "d"}).value().jobs.at(0).job.state, JobState::finished);
+}
+
 }  // namespace
 }  // namespace kq::producer
