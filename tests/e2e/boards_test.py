@@ -25,7 +25,12 @@ class Boards(kq.SharedWorkerTest):
     def assert_views_agree(self, stored: dict) -> None:
         """Asserts that boards of rows, rankings and pages have the first place that the broker keeps."""
         site = self.folder / "site"
-        self.assert_end(kq.kq("leaderboard", "--html", site, "--no-reports", KQ_BROKER=self.url), 0)
+        self.assert_end(kq.kq("leaderboard", "--html", site, KQ_BROKER=self.url), 0)
+        site.joinpath("runs", "own.html").write_text("<!doctype html>of another hand")
+        done = kq.kq("leaderboard", "--html", site, "--no-reports", KQ_BROKER=self.url)
+        self.assert_end(done, 0)
+        self.assertIn("removed 1 page of earlier calls", done.stderr)
+        self.assertEqual([page.name for page in site.joinpath("runs").iterdir()], ["own.html"])
         ((page,),) = (board["entries"] for board in json.loads(site.joinpath("boards.json").read_text())["boards"])
         (ranked,) = self.board("--top", "3")["rows"]
         self.assertEqual([ranked["runs"], page["runs"]], [["owner", "again"]] * 2)

@@ -253,7 +253,7 @@ Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
         "--top, "
         "--no-findings or --format");
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
-  KQ_TRY_VALUE(const auto board_count,
+  KQ_TRY_VALUE(const auto written,
                kq::tools::write_board_folder(source, {.folder = options.html,
                                                       .run = options.run,
                                                       .base_url = options.base_url,
@@ -261,7 +261,9 @@ Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
                                                       .made_at = std::get<std::string>(now).substr(0, 19) + "Z",
                                                       .page_files = kq::tools::program_folder() + "/../share/kq/report",
                                                       .has_reports = !options.no_reports}));
-  std::cout << options.html << "/index.html: " << kq::producer::counted(board_count, "board") << '\n';
+  std::cout << options.html << "/index.html: " << kq::producer::counted(written.board_count, "board") << '\n';
+  if (written.removed_count > 0)
+    say("removed " + kq::producer::counted(written.removed_count, "page") + " of earlier calls from " + options.html);
   return {};
 }
 
@@ -270,6 +272,10 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (options.html.empty() && (!options.base_url.empty() || options.no_reports))
     return report_error(kProgram, {ErrorKind::bad_input, "--base-url and --no-reports go with --html DIR"});
+  if (!options.base_url.empty() && !options.base_url.starts_with("http://") &&
+      !options.base_url.starts_with("https://"))
+    return report_error(kProgram, {ErrorKind::bad_input, "--base-url must begin with https:// or http://, got '" +
+                                                             kq::tools::printable(options.base_url) + "'"});
   const auto kernelbench = check_kernelbench_options(options);
   if (!kernelbench) return report_error(kProgram, kernelbench.error());
   for (const auto& checked : {check_findings_option(options), check_problem_option(options)}) {

@@ -83,7 +83,10 @@ std::string entry_xml(const Record& record, const std::string& base_url, const s
   return "<entry><id>urn:kq:record:" + address_of(slug) + ":" + std::to_string(row.seq) + "</id><title>" +
          html_text(title) + "</title><updated>" + time +
          "</updated><link rel=\"alternate\" type=\"text/html\" href=\"" + html_text(base_url) + "boards/" +
-         address_of(slug) + ".html\"/><author><name>" + html_text(row.author.empty() ? "unknown" : row.author) +
+         address_of(slug) + ".html\"/><author><name>" +
+         html_text(!row.author.empty()      ? row.author
+                   : !row.submitter.empty() ? row.submitter
+                                            : "unknown") +
          "</name></author><summary>" + html_text(summary) + "</summary></entry>\n";
 }
 

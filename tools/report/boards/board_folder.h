@@ -17,8 +17,14 @@ struct BoardFolderOptions {
   bool has_reports = true;
 };
 
-// Returns the number of boards. Each file appears whole or not at all; the index is the last.
-Expected<std::size_t> write_board_folder(Source& source, const BoardFolderOptions& options);
+struct WrittenBoards {
+  std::size_t board_count = 0;
+  std::size_t removed_count = 0;  // pages of earlier calls
+};
+
+// Each file appears whole or not at all; the index is the last. Then removes the pages of kq in the folder's `boards`
+// and `runs` that this call did not write: no page leads to them.
+Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOptions& options);
 
 // Returns a file name for a name that may hold any character. Names that differ have names of files that differ.
 std::string report_name_of(const std::string& run);
