@@ -76,7 +76,8 @@ std::vector<Standing> first_of_each_board(std::span<const Standing> standings, s
 
 void StandingsBuilder::add(const RunRow& row, const std::string& value) {
   if (!row.result) return;
-  const auto [place, is_new] = index_.try_emplace({value, row.job.seq}, jobs_.size());
+  const auto [place, is_new] =
+      index_.try_emplace({value, row.entry.submission.problem.name, row.job.seq}, jobs_.size());
   if (!is_new) {
     // Rows come by run. Label and author are those of the run that brought the job, whatever the other runs are called.
     if (row.run == row.job.run) {

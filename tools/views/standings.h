@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,8 @@ std::vector<Standing> first_of_each_board(std::span<const Standing> standings, s
 // Makes standings of the rows of runs. It keeps one row for each passed job.
 class StandingsBuilder {
  public:
-  // Adds a job of a run. A job of several runs counts once for each value.
+  // Adds a job of a run. A job of several runs counts once for each value and each name of its problem, because a
+  // problem has a board for each name.
   void add(const RunRow& row, const std::string& value = {});
   // Returns the kernels by value, problem, device model and board, and those of a board by their ranks. Values and
   // problems are in the natural order of names.
@@ -54,8 +56,8 @@ class StandingsBuilder {
     bool is_self_reported = false;
   };
   std::vector<Job> jobs_;
-  std::vector<LeaderboardRow> rows_;                               // of jobs_
-  std::map<std::pair<std::string, Sequence>, std::size_t> index_;  // of a value's job in jobs_
+  std::vector<LeaderboardRow> rows_;                                             // of jobs_
+  std::map<std::tuple<std::string, std::string, Sequence>, std::size_t> index_;  // in jobs_, by value, name and job
 };
 
 }  // namespace kq::tools

@@ -64,6 +64,20 @@ TEST(standings, a_job_of_two_runs_counts_once_and_names_both) {
   EXPECT_THAT(standings[0].run_names, ElementsAre("r1", "r2"));
 }
 
+TEST(standings, a_job_under_two_names_of_its_problem_is_on_a_board_of_each) {
+  RunRow other = job_of("k", 1, 9'000);
+  other.run = "r2";
+  other.entry.submission.problem.name = "level1/19_ReLU";
+  LeaderboardBuilder builder("", {.top = 2});
+  builder.add(job_of("k", 1, 9'000));
+  builder.add(other);
+  const Leaderboard board = builder.finish();
+  EXPECT_EQ(board.rows.size(), 2u);
+  ASSERT_EQ(board.summaries().size(), 1u);
+  EXPECT_EQ(board.summaries()[0].solved_count, 2u);
+  EXPECT_EQ(board.summaries()[0].problem_count, 2u);
+}
+
 TEST(standings, a_run_that_reuses_a_job_does_not_take_its_names) {
   const RunRow first = job_of("k", 1, 9'000);
   RunRow reused = first;
