@@ -76,8 +76,8 @@ struct BrokerQuery {};
 
 // ---- broker -> client -----------------------------------------------------------------------------------------------
 
-// `reused` means that a job with the same key exists already. `busy` is a temporary refusal because a quota, the queue
-// or the disk is full; the same job may be sent again after retry_after_ms.
+// `accepted` means that a job is queued, new or again; `reused` that a job with the same key exists. `busy` refuses it
+// for now because a quota, the queue or the disk is full: the same job may be sent again after retry_after_ms.
 enum class Acceptance { accepted, reused, refused, busy };
 constexpr std::array<std::string_view, 4> enum_names(Acceptance) {
   return {"accepted", "reused", "refused", "busy"};

@@ -190,8 +190,15 @@ class SubmitHandler {
     }
     KQ_TRY(write_entry(record.seq, submission));
     note_senders(submission);
-    state_.metrics.reused();
-    return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
+    if (needs) {
+      state_.metrics.submitted(submission.backend);
+    } else {
+      state_.metrics.reused();
+    }
+    return JobAck{.acceptance = needs ? Acceptance::accepted : Acceptance::reused,
+                  .seq = record.seq,
+                  .state = record.state,
+                  .reason = ""};
   }
 
   Expected<JobAck> accept_new(Submission&& moved, const Hash& key) {

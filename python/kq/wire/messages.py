@@ -84,7 +84,7 @@ class BrokerQuery:
 class Acceptance(TextEnum):
     """What the broker did with one submission."""
 
-    ACCEPTED = "accepted"  # the broker created a new job
+    ACCEPTED = "accepted"  # the broker has queued a new job, or a finished one again
     REUSED = "reused"  # a job for the same work exists, and the ack names it
     REFUSED = "refused"  # the broker did not accept the submission
     BUSY = "busy"  # a quota, the queue or the disk is full for now; the submission may be sent again
