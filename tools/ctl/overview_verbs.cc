@@ -7,6 +7,7 @@
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
+#include "producer/overview/worker_state.h"
 #include "tools/ctl/broker_objects.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
@@ -46,15 +47,11 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
               lane_object(lane));
 }
 
-std::string worker_state(const WorkerStatus& worker) {
-  if (worker.devices.empty() && !worker.quarantined.empty()) return "quarantined";
-  return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
-}
-
 // Returns for example "busy, 2 builds for 42 s": with the number of builds in progress, and how long the longest runs.
 std::string state_text(const WorkerStatus& worker, std::int64_t now_ms) {
-  if (worker.building == 0) return worker_state(worker);
-  return worker_state(worker) + ", " + producer::counted(worker.building, "build") + " for " +
+  const std::string state(producer::state_of(worker, now_ms));
+  if (worker.building == 0) return state;
+  return state + ", " + producer::counted(worker.building, "build") + " for " +
          age_text(now_ms - worker.build_started_ms);
 }
 
@@ -126,7 +123,7 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                  devices_text(worker), worker.backends.empty() ? "all" : joined(backends_of(worker)),
                  worker.labels.empty() ? "-" : joined(worker.labels),
                  age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
-                worker_object(worker, worker_state(worker)));
+                worker_object(worker, std::string(producer::state_of(worker, world.unix_now_ms()))));
   }
   listing.finish();
   if (!status.workers.empty()) return ExitCode::ok;

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "core/base/problem_name.h"
 #include "tools/cli/natural_order.h"
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
@@ -70,7 +71,7 @@ bool LeaderboardBuilder::is_ranked(const RunRow& row) const {
 
 void LeaderboardBuilder::add(const RunRow& row) {
   const Submission& submission = row.entry.submission;
-  if (!options_.problem.empty() && submission.problem.name != options_.problem) {
+  if (!options_.problem.empty() && !is_meant_by(submission.problem.name, options_.problem)) {
     if (is_ranked(row)) other_names_[board_hash(submission)].insert(submission.problem.name);
     return;
   }

@@ -46,8 +46,10 @@ std::string times_text(const Measurement& measurement) {
          std::to_string(measurement.reference.sample_count) + " samples)";
 }
 
-// Returns the versions that the worker named. A job that was only compiled has none of torch.
+// Returns the versions that the worker named, or an empty text for a job that no worker had. A job that was only
+// compiled has none of torch.
 std::string software_text(const Software& software) {
+  if (software.kq.empty()) return "";
   std::string text = "kq " + software.kq;
   if (!software.torch.empty()) text += ", torch " + software.torch;
   if (!software.triton.empty()) text += ", triton " + software.triton;

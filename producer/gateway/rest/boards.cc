@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/problem_name.h"
 #include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "producer/client/board_noise.h"
@@ -84,7 +85,7 @@ Expected<void> add_boards_of_run(const Request& request, Service& service, const
   for (bool more = true; more && left > 0;) {
     KQ_TRY_VALUE(const RunReply page, service.run_page(request.submitter, query));
     for (const RunRow& row : page.rows) {
-      if (row.entry.submission.problem.name == problem) boards.insert(board_hash(row.entry.submission));
+      if (is_meant_by(row.entry.submission.problem.name, problem)) boards.insert(board_hash(row.entry.submission));
     }
     left -= std::min(left, page.rows.size());
     more = page.more && !page.rows.empty();
@@ -113,7 +114,7 @@ Expected<std::vector<LeaderboardRow>> boards_of_problem(const Request& request, 
                                                         const std::string& problem) {
   std::set<Hash> boards;
   KQ_TRY(each_board(service, [&](const LeaderboardRow& row) {
-    if (row.problem == problem || to_hex(row.problem_hash) == problem) boards.insert(row.problem_hash);
+    if (is_meant_by(row.problem, problem) || to_hex(row.problem_hash) == problem) boards.insert(row.problem_hash);
   }));
   if (boards.empty()) {
     std::size_t left = kNamedJobsMax;
