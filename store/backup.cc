@@ -33,7 +33,7 @@ Expected<void> copy_files(const fs::path& from, const fs::path& to) {
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
     // Copies CURRENT last, because only CURRENT makes the directory a store.
-    if (is_of_the_process(name) || name == "CURRENT") continue;
+    if (is_of_the_process(name) || name == "CURRENT" || !entry.is_regular_file()) continue;
     fs::copy_file(entry.path(), to / name);
     if (auto synced = sync(to / name); !synced) return synced;
   }
@@ -67,10 +67,12 @@ Expected<Verified> verify_at(const std::string& dir, const std::function<void(co
   return found;
 }
 
-// Removes the files of a failed copy, so that the copy can be tried again.
-void make_empty(const fs::path& dir) {
+// Removes the files of a failed copy, and the directory where the copy made it, so that the copy can be tried again and
+// no broker takes the directory for a store.
+void undo_copy(const fs::path& dir, bool is_new) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored)) fs::remove(entry.path(), ignored);
+  if (is_new) fs::remove(dir, ignored);
 }
 
 }  // namespace
@@ -92,6 +94,7 @@ Expected<Verified> restore(const std::string& from, const std::string& dir,
     }
     auto found = verify_at(from, report);
     if (!found) return found;
+    const bool is_new = !fs::exists(dir);
     fs::create_directories(dir);
     try {
       const auto copied = copy_files(from, dir);
@@ -99,7 +102,7 @@ Expected<Verified> restore(const std::string& from, const std::string& dir,
     } catch (const fs::filesystem_error& error) {
       found = our_fault("restoring " + from + " to " + dir + ": " + error.what());
     }
-    if (!found) make_empty(dir);
+    if (!found) undo_copy(dir, is_new);
     return found;
   } catch (const fs::filesystem_error& error) {
     return our_fault("restoring " + from + " to " + dir + ": " + error.what());

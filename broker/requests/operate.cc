@@ -87,7 +87,10 @@ Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& rec
     action.reason = text + " goes on for another submitter of the same work";
     return {};
   }
-  KQ_TRY(cancel(step, *job, caller.identity.name));
+  // A gateway cancels with its own key for one of its users, whose name begins with that of the key.
+  const std::string& key = caller.identity.name;
+  const bool is_for_user = !is_for_all && !key.empty() && names.size() == 1 && names[0].starts_with(key + "/");
+  KQ_TRY(cancel(step, *job, is_for_user ? names[0] : key));
   action.state = JobState::finished;
   return {};
 }

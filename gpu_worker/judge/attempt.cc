@@ -197,7 +197,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
     if (is_constant) return stop(VerdictName::problem_invalid, constant_outputs());
   }
   KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
-  measurement.is_noisy = is_noisy(*times, waited_us, trials_us);
+  measurement.is_noisy = plan.trials.timed > 0 && is_noisy(*times, waited_us, trials_us);
   if (reference_->has_forbidden()) {
     KQ_TRY(reference_->make_trial(plan, {.inputs = draw_(), .calls = draw_()}));
     KQ_TRY(submission.inspect(plan, draw_()));

@@ -117,6 +117,8 @@ std::string evidence_text(const RunRow& row) {
 std::string finished_text(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
   if (measurement == nullptr || name_of(row.result->verdict) != VerdictName::passed) return evidence_text(row);
+  if (!(measurement->submission.median_ns > 0))
+    return printable(row.entry.submission.label) + ": passed, without timed trials\n";
   const TimeTexts times = time_texts(*measurement);
   return printable(row.entry.submission.label) + ": passed: " + times.own + ", the reference " + times.reference +
          ", speedup " + times.speedup + '\n';

@@ -154,7 +154,11 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.run = raw.run;
   KQ_TRY_VALUE(auto ignored_options, apply_kernelbench_options(kernelbench_options, line.request));
   line.notes = std::move(ignored_options);
-  if (line.request.inputs.empty() && line.spool.empty()) return bad_input("PATH is required; see kq-submit --help");
+  if (line.request.inputs.empty() && line.spool.empty()) {
+    return bad_input(kernelbench_options.empty()
+                         ? "PATH is required; see kq-submit --help"
+                         : "PATH is required, or run_name=NAME or kernel_src_path=FILE of KernelBench's scripts");
+  }
   if (line.request.inputs.empty() && line.dry_run)
     return bad_input("--dry-run lists what a PATH holds, and there is none");
   if (const auto progress = apply_progress(raw.progress, line); !progress) return progress;

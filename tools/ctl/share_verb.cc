@@ -46,6 +46,7 @@ Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& 
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY(ask<Done>(client, request));
   KQ_TRY_VALUE(const auto unknown, names_without_runs(client, request.names));
+  KQ_TRY_VALUE(const auto first, ask<RunReply>(client, RunQuery{.run = request.run, .after_label = "", .limit = 1}));
   if (broker.json) {
     const producer::JsonObject object{{"run", json_text(request.run)},
                                       {"names", json_texts(request.names)},
@@ -55,7 +56,9 @@ Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& 
     return ExitCode::ok;
   }
   world.out << "run " << printable(request.run) << " is " << (undo ? "no longer " : "") << "shared with "
-            << printable(joined(request.names) + unknown_text(unknown)) << '\n';
+            << printable(joined(request.names) + unknown_text(unknown) +
+                         (first.rows.empty() ? "; the run has no jobs yet: check its name" : ""))
+            << '\n';
   return ExitCode::ok;
 }
 

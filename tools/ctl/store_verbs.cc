@@ -148,7 +148,8 @@ Expected<ExitCode> ctl_promote(int argc, const char* const* argv, const CtlWorld
   for (const std::int64_t end_ms = sys::monotonic_now_ms() + kPromoteTimeoutMs; fs::exists(order);) {
     if (sys::monotonic_now_ms() >= end_ms) {
       fs::remove(order, error);
-      return our_fault("no standby with the store " + store + " has begun to serve; its log says why");
+      return our_fault("no standby with the store " + store +
+                       " has begun to serve: its log says why, unless its broker served already");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

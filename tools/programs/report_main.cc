@@ -119,7 +119,9 @@ Expected<void> write_markdown(kq::tools::Source& source, const Options& options)
   }));
   if (row_count == 0) return kq::failure(kq::tools::no_such_run(source, options.run));
   const std::string text = kq::tools::markdown_report(summary.finish(), failures, failure_count);
-  return write(options.out.empty() ? "-" : options.out, text);
+  KQ_TRY(write(options.out.empty() ? "-" : options.out, text));
+  if (!options.out.empty() && options.out != "-") std::cout << options.out << '\n';
+  return {};
 }
 
 int run(int argc, char** argv) {

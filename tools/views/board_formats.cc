@@ -86,7 +86,7 @@ constexpr BoardColumn kBoardColumns[] = {
     {"rank", [](const Standing& one) { return Cell(std::uint64_t{one.row.rank}); }},
     {"speedup_noise", [](const Standing& one) { return known(producer::speedup_noise(one.row)); }},
     {"runs", [](const Standing& one) { return known(joined(one.run_names)); }},
-    {"value", [](const Standing& one) { return known(one.value); }},
+    {"value", [](const Standing& one) { return one.value == kNoValue ? Cell() : known(one.value); }},
 };
 
 std::string summary_line(const DeviceSummary& summary) {

@@ -14,7 +14,6 @@ namespace {
 
 // The thresholds p of fast_p that KernelBench's own analysis prints.
 constexpr double kThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
-constexpr std::string_view kNoValue = "-";
 
 // Returns the value by which boards are split; "-" for a submission without one.
 std::string value_of(const RunRow& row, const std::string& by) {

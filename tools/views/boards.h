@@ -15,6 +15,9 @@
 
 namespace kq::tools {
 
+// The value of a submission that has none: no author, or not the tag.
+inline constexpr std::string_view kNoValue = "-";
+
 struct BoardOptions {
   std::string by{};                  // "author", "backend" or "tag.NAME": each value has boards of its own; empty: none
   std::size_t top = 1;               // kernels of each board

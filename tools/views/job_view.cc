@@ -40,6 +40,7 @@ std::string tags_text(const Submission& submission) {
 }
 
 std::string times_text(const Measurement& measurement) {
+  if (!(measurement.submission.median_ns > 0)) return "none, because the job had no timed trials";
   const TimeTexts times = time_texts(measurement);
   return times.own + ", the reference " + times.reference + ", speedup " + times.speedup +
          " (published time of one call, from " + std::to_string(measurement.submission.sample_count) + " and " +

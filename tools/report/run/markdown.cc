@@ -77,8 +77,9 @@ std::optional<MarkdownFailure> markdown_failure(const RunRow& row) {
   std::string message;
   if (evidence != nullptr) {
     if (evidence->message.find(evidence->place) == std::string::npos) message = evidence->place + ": ";
-    message += valid_utf8(
-        std::string_view(evidence->message).substr(0, std::min(evidence->message.find('\n'), kMessageBytesMax)));
+    const std::string line = evidence->message.substr(0, evidence->message.find('\n'));
+    message += valid_utf8(std::string_view(line).substr(0, kMessageBytesMax));
+    if (line.size() > kMessageBytesMax) message += " ...";
   }
   return MarkdownFailure{row.entry.submission.label, outcome_text(row), std::move(message)};
 }
