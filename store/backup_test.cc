@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 class BackupTest : public testing::Test {
  protected:

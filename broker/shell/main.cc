@@ -135,7 +135,7 @@ Expected<std::optional<broker::Service>> await_service(const broker::CommandLine
 class Fencer {
  public:
   Fencer(std::unique_ptr<net::ClientLink> other, const broker::Fence& fence)
-      : thread_([other = std::move(other), bytes = broker::encode_standby(fence)](std::stop_token stopped) {
+      : thread_([other = std::move(other), bytes = broker::encode_standby(fence)](const std::stop_token& stopped) {
           while (!stopped.stop_requested()) {
             (void)other->send(bytes);
             if (!other->receive(kFenceMs)) return;

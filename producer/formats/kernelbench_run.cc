@@ -4,7 +4,9 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "producer/client/json.h"
 #include "producer/client/sentences.h"
@@ -15,6 +17,8 @@ namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kResultsFile = "eval_results.json";
 
 constexpr int kParentsMax = 8;  // directories above the run in which problems are searched
 
@@ -58,29 +62,49 @@ std::vector<Sample> list_samples(const fs::path& run, const CandidateSink& sink)
   return samples;
 }
 
-// Reads the problems and samples that eval_results.json has. KernelBench writes a list of results for each problem, and
-// earlier versions wrote a single result.
-Expected<std::set<std::pair<std::uint32_t, std::uint32_t>>> read_evaluated(const fs::path& path) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> evaluated;
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return evaluated;
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const Expected<Json> json = parse_json(text);
-  if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
-  if (json->object() == nullptr)
-    return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
-  for (const auto& [problem, results] : *json->object()) {
-    std::uint32_t id = 0;
-    std::from_chars(problem.data(), problem.data() + problem.size(), id);
-    const JsonArray one{results};
-    for (const Json& result : results.array() != nullptr ? *results.array() : one) {
-      const Json* sample = result.find("sample_id");
-      if (sample != nullptr && sample->integer() != nullptr)
-        evaluated.insert({id, static_cast<std::uint32_t>(*sample->integer())});
+// The samples that files of results have, by level, problem and sample. KernelBench writes a list of results for each
+// problem, and earlier versions wrote a single result.
+class Evaluated {
+ public:
+  // Adds the results of a file, which may be absent. `level` is that of results that do not name theirs; without it
+  // they do not count.
+  Expected<void> add(const fs::path& path, std::optional<std::uint32_t> level) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file.is_open()) return {};
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const Expected<Json> json = parse_json(text);
+    if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
+    if (json->object() == nullptr)
+      return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+    for (const auto& [problem, results] : *json->object()) {
+      std::uint32_t id = 0;
+      std::from_chars(problem.data(), problem.data() + problem.size(), id);
+      const JsonArray one{results};
+      for (const Json& result : results.array() != nullptr ? *results.array() : one) add(id, result, level);
+    }
+    return {};
+  }
+
+  bool has(const SampleName& name) const { return samples_.contains({name.level, name.problem, name.sample}); }
+  std::size_t without_level_count() const { return without_level_count_; }
+
+ private:
+  void add(std::uint32_t problem, const Json& result, std::optional<std::uint32_t> level) {
+    const Json* const sample = result.find("sample_id");
+    if (sample == nullptr || sample->integer() == nullptr) return;
+    const Json* const metadata = result.find("metadata");
+    const Json* const named = metadata != nullptr ? metadata->find(kKernelBenchLevelKey) : nullptr;
+    if (named != nullptr && named->integer() != nullptr) level = static_cast<std::uint32_t>(*named->integer());
+    if (level) {
+      samples_.insert({*level, problem, static_cast<std::uint32_t>(*sample->integer())});
+    } else {
+      ++without_level_count_;
     }
   }
-  return evaluated;
-}
+
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> samples_;
+  std::size_t without_level_count_ = 0;
+};
 
 }  // namespace
 
@@ -96,15 +120,22 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
   const std::vector<Sample> samples = list_samples(input, sink);
   if (options.problem) sink.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
 
-  std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> done;  // numbers of problem and sample
-  if (options.subset.resume) {
-    auto evaluated = read_evaluated(input / "eval_results.json");
-    if (!evaluated) return sink.mistake(evaluated.error().message);
-    done = std::move(*evaluated);
-  }
   std::size_t chosen_count = 0, skipped_count = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
+  Evaluated done;
+  if (options.subset.resume) {
+    const auto only = levels.size() == 1 ? std::optional(*levels.begin()) : std::nullopt;
+    if (const auto read = done.add(input / kResultsFile, only); !read) return sink.mistake(read.error().message);
+    for (const std::uint32_t level : levels) {
+      const auto read = done.add(input / ("level" + std::to_string(level)) / kResultsFile, level);
+      if (!read) return sink.mistake(read.error().message);
+    }
+    if (done.without_level_count() > 0)
+      sink.note((input / kResultsFile).string() + " does not say the level of " +
+                counted(done.without_level_count(), "result") +
+                ", and the run has samples of several: these results are passed over (--resume)");
+  }
   KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
 
   std::set<std::string> reported;  // errors about problems, each of which is reported for one sample only
@@ -112,7 +143,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     if (sink.stopped()) return;
     if (!options.subset.has(sample.name.level, sample.name.problem, sample.name.sample)) continue;
     ++chosen_count;
-    if (done && done->contains({sample.name.problem, sample.name.sample})) {
+    if (done.has(sample.name)) {
       ++skipped_count;
       continue;
     }
@@ -134,7 +165,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
   }
   if (skipped_count > 0) {
     sink.note(counted(skipped_count, "sample") + (skipped_count == 1 ? " is" : " are") + " in " +
-              (input / "eval_results.json").string() + " already and left out (--resume)");
+              (input / kResultsFile).string() + " already and left out (--resume)");
   }
 }
 

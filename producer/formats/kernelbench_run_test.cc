@@ -121,6 +121,24 @@ TEST(KernelBenchRun, resumes_by_problem_and_sample) {
   EXPECT_THAT(read(folder / "run", options).mistakes, ElementsAre(testing::HasSubstr("eval_results.json: not JSON")));
 }
 
+TEST(KernelBenchRun, resumes_by_level_where_the_run_has_several) {
+  TestFolder folder;
+  folder.write("level1/1_a.py", kTestProblem);
+  folder.write("level2/1_a.py", kTestProblem);
+  folder.write("level2/2_b.py", kTestProblem);
+  for (const char* name : {"1_problem_1", "2_problem_1", "2_problem_2"})
+    folder.write("run/level_" + std::string(name) + "_sample_0_kernel.py", kTestKernel);
+  InputOptions options;
+  options.subset.resume = true;
+  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0, "metadata": {"kq_level": 1}}]})");
+  folder.write("run/level2/eval_results.json", R"({"2": [{"sample_id": 0}]})");
+  EXPECT_THAT(labels(read(folder / "run", options)), ElementsAre("level_2_problem_1_sample_0"));
+  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0}]})");
+  const Found found = read(folder / "run", options);
+  EXPECT_EQ(found.candidates.size(), 2u);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("does not say the level of 1 result")));
+}
+
 TEST(KernelBenchRun, a_subset_can_be_asked_for) {
   TestFolder folder;
   folder.write("level1/1_a.py", kTestProblem);

@@ -9,6 +9,10 @@
 
 namespace kq::producer {
 
+// The member of a result's metadata in eval_results.json that names its level, which KernelBench's own scripts do not
+// write: the file has the problem's number only.
+inline constexpr const char* kKernelBenchLevelKey = "kq_level";
+
 struct SampleName {
   std::uint32_t level = 0;
   std::uint32_t problem = 0;

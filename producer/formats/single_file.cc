@@ -218,9 +218,12 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
       : !problem_written.empty() ? find_problem(problem_written, base, options.problems)
       : sample ? problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem)
                : Expected<FoundProblem>(std::move(*by_place));
-  if (!problem)
-    return wrong((options.problem ? "--problem " : name + (problem_written.empty() ? ": " : ": kq: problem ")) +
-                 problem.error().message);
+  if (!problem) {
+    // Some sentences begin with the path in quotes, others are whole.
+    const std::string& why = problem.error().message;
+    const std::string option = why.starts_with("'") ? "--problem " : "";
+    return wrong((options.problem ? option : name + (problem_written.empty() ? ": " : ": kq: problem ")) + why);
+  }
   if (sample && contradicts(problem->name, *sample)) {
     return wrong(name + ": by its name it solves level" + std::to_string(sample->level) + "/" +
                  std::to_string(sample->problem) + ", not " + problem->name + "; give it another name");

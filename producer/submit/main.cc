@@ -91,10 +91,11 @@ class Report {
 
   void name_run(const std::string& run) { list_.name_run(run); }
   JobList& list() { return list_; }
-  void count_left_out(std::size_t count) { left_out_count_ = count; }
+  void count_left_out(std::size_t count) { end_.left_out_count = count; }
 
-  // Adds an error that is told elsewhere.
-  void add_error(const std::string& sentence) { errors_.push_back(sentence); }
+  // Add a note, or an error, that is told elsewhere.
+  void add_note(const std::string& sentence) { end_.notes.push_back(sentence); }
+  void add_error(const std::string& sentence) { end_.errors.push_back(sentence); }
   void tell(const std::string& sentence) {
     say(sentence);
     add_error(sentence);
@@ -108,15 +109,14 @@ class Report {
   // Ends the call, and returns the exit code of the process.
   int end(ExitCode code) {
     const int ended = process_code(code);
-    if (is_json_) list_.end(end_members(left_out_count_, errors_, ended));
+    if (is_json_) list_.end(end_members(end_, ended));
     return ended;
   }
 
  private:
   const bool is_json_;
   JobList list_{print};
-  std::size_t left_out_count_ = 0;
-  std::vector<std::string> errors_;
+  EndOfCall end_;
 };
 
 // The jobs of a call that belong to one run. Jobs of a spool folder may belong to other runs than those of the call.
@@ -390,16 +390,18 @@ ExitCode after_stop(const Error& stopped, AckPrinter& acks, const SubmitCommandL
   return code;
 }
 
-// Sends the new jobs of the call. Returns why it stopped, or nothing.
-std::optional<Error> send_new(Client& client, const JobSource& source, const SubmitCommandLine& line,
-                              SubmitOptions options, AckPrinter& acks) {
+// Sends the new jobs of the call. Returns why it stopped, or nothing. Rows that the call replaces are told also where
+// the line is quiet, because their results leave the run.
+std::optional<Error> send_new(Client& client, const JobSource& source, SubmitOptions options, AckPrinter& acks,
+                              Report& report) {
   acks.expect(source.run, source.job_count);
   options.answered = [&](SubmittedJob job) { acks.add(source.run, std::move(job)); };
-  if (!line.quiet) {
-    options.connected = [&] {
-      if (const auto sentence = replaced_rows(source, look_at_rows(client, source.run))) say(*sentence);
-    };
-  }
+  options.connected = [&] {
+    const auto sentence = replaced_rows(source, look_at_rows(client, source.run));
+    if (!sentence) return;
+    say(*sentence);
+    report.add_note(*sentence);
+  };
   return submit(client, source, options).stopped;
 }
 
@@ -439,7 +441,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
     any_bad = true;
     stopped.reset();
   }
-  if (!stopped && has_new) stopped = send_new(*client, source, line, options, acks);
+  if (!stopped && has_new) stopped = send_new(*client, source, options, acks, report);
   acks.finish();
   for (const auto& [run, sent] : acks.runs()) {
     if (!line.quiet && line.progress != ProgressStyle::json && sent.summary.answered_count() > 0)
@@ -509,8 +511,9 @@ ExitCode run(SubmitCommandLine line, Report& report) {
     say(inspected.source.job_count > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
     return ExitCode::bad_input;
   }
-  if (!line.quiet) {
-    for (const std::string& note : inspected.notes) say(note);
+  for (const std::string& note : inspected.notes) {
+    if (!line.quiet) say(note);
+    report.add_note(note);
   }
   if (inspected.source.job_count == 0 && !line.request.inputs.empty())
     return report.failed({ErrorKind::not_found, "there is nothing to send"});

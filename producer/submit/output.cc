@@ -31,11 +31,15 @@ std::string counts_text(const SubmitSummary& summary) {
          std::to_string(summary.count(Acceptance::refused)) + "; run " + summary.run;
 }
 
-JsonObject end_members(std::size_t left_out_count, const std::vector<std::string>& errors, int exit_code) {
-  JsonArray sentences;
-  for (const std::string& error : errors) sentences.push_back(Json{valid_utf8(error)});
-  return {{"left_out", Json{static_cast<std::int64_t>(left_out_count)}},
-          {"errors", Json{std::move(sentences)}},
+JsonObject end_members(const EndOfCall& end, int exit_code) {
+  const auto array = [](const std::vector<std::string>& sentences) {
+    JsonArray texts;
+    for (const std::string& sentence : sentences) texts.push_back(Json{valid_utf8(sentence)});
+    return Json{std::move(texts)};
+  };
+  return {{"left_out", Json{static_cast<std::int64_t>(end.left_out_count)}},
+          {"notes", array(end.notes)},
+          {"errors", array(end.errors)},
           {"exit_code", Json{std::int64_t{exit_code}}}};
 }
 

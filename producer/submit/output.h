@@ -35,9 +35,16 @@ class JobList {
   bool has_jobs_ = false;
 };
 
-// The last members of a call's object: {"left_out", "errors", "exit_code"}. `left_out_count` is the number of kernels
-// that are no jobs because of a mistake, and the exit code is that of the process.
-JsonObject end_members(std::size_t left_out_count, const std::vector<std::string>& errors, int exit_code);
+// What a call has to say besides its jobs.
+struct EndOfCall {
+  std::size_t left_out_count = 0;     // kernels that are no jobs because of a mistake
+  std::vector<std::string> notes{};   // about what is right and may not be meant, such as rows that are replaced
+  std::vector<std::string> errors{};  // mistakes in the input, and why the call ended early
+};
+
+// The last members of a call's object: {"left_out", "notes", "errors", "exit_code"}. The exit code is that of the
+// process.
+JsonObject end_members(const EndOfCall& end, int exit_code);
 
 // The numbers of jobs for a terminal, on one line: thousands of them would push everything else off the screen.
 class NumberRanges {

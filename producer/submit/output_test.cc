@@ -67,9 +67,9 @@ TEST(SubmitOutput, json_names_other_runs_and_has_further_members) {
   JobList list(keep);
   list.add("monday", Json{JsonObject{{"id", Json{std::int64_t{1}}}}});
   list.add("tuesday", Json{JsonObject{{"id", Json{std::int64_t{2}}}}});
-  list.end(end_members(1, {"a.py is empty"}, 2));
+  list.end(end_members({.left_out_count = 1, .notes = {"two rows"}, .errors = {"a.py is empty"}}, 2));
   EXPECT_EQ(text, R"({"run": "monday", "jobs": [{"id": 1}, {"id": 2, "run": "tuesday"}], )"
-                  R"("left_out": 1, "errors": ["a.py is empty"], "exit_code": 2})"
+                  R"("left_out": 1, "notes": ["two rows"], "errors": ["a.py is empty"], "exit_code": 2})"
                   "\n");
   text.clear();
   JobList(keep).end({});

@@ -102,7 +102,7 @@ class AsyncClient:
         after: str | None = ""
         while after is not None:
             reply = await self._run(operations.page(run, after, with_samples))
-            for row in reply.rows:
+            for row in reply.rows if after else operations.known(run, reply.rows):
                 yield row
             after = operations.next_page(reply)
 

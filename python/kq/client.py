@@ -169,11 +169,14 @@ class Client:
         return Rows(operations.known(run, self._run(operations.results(run, with_samples))))
 
     def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
-        """Yields the rows that results() returns, with only one page of them in memory. An unknown run has none."""
+        """Yields the rows that results() returns, with only one page of them in memory.
+
+        Raises NotFound for an unknown run when the first row is asked for.
+        """
         after: str | None = ""
         while after is not None:
             reply = self._run(operations.page(run, after, with_samples))
-            yield from reply.rows
+            yield from reply.rows if after else operations.known(run, reply.rows)
             after = operations.next_page(reply)
 
     def leaderboard(self) -> Board:

@@ -111,11 +111,7 @@ def rows_of_lines(
 def rows_of_runs(client: Client, runs: Iterable[str]) -> Iterator[Row]:
     """Yields the rows of runs of a broker, one run after the other; raises NotFound at a run without rows."""
     for run in runs:
-        row = None
-        for row in client.each_row(run):
-            yield Row.of(row)
-        if row is None:
-            raise NotFound(f"there is no run '{run}'")
+        yield from map(Row.of, client.each_row(run))
 
 
 def write_lines(form: str, lines: IO[bytes], name: str, out: str) -> int:

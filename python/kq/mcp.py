@@ -16,14 +16,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from kq.aio import AsyncClient
 from kq.calls.operations import checked
-from kq.errors import BadInput, Error, exit_code_of
+from kq.errors import BadInput, Error, NotFound, exit_code_of
 from kq.evaluation import Evaluation, label_of
 from kq.records.jobs import JobState, RunRow
 from kq.records.submission import Submission
@@ -157,13 +157,22 @@ class Tools:
             return {"run": run or self._run, "label": job.label, "job_id": waiting[0].seq, "state": str(waiting[0])}
         return self._outcome(outcomes[0])
 
+    async def _rows(self, run: str) -> AsyncIterator[RunRow]:
+        """Yields the rows of a run; an empty name is the run of this server, which has no rows before its first job."""
+        try:
+            async for row in self._client.each_row(run or self._run):
+                yield row
+        except NotFound:
+            if run:
+                raise
+
     async def results(self, run: str = "", failed_only: bool = False, limit: int = 20) -> dict[str, Any]:
         """Lists the jobs of a run with verdict, speedup and message; with failed_only those that did not pass."""
         if not 1 <= limit <= ROWS_MAX:
             raise BadInput(f"limit must be from 1 to {ROWS_MAX}, got {limit}")
         rows: list[dict[str, Any]] = []
         found = 0
-        async for row in self._client.each_row(run or self._run):
+        async for row in self._rows(run):
             verdict = row.verdict
             if failed_only and (verdict is None or verdict.name.value == "passed"):
                 continue
@@ -174,7 +183,7 @@ class Tools:
 
     async def show(self, label: str, run: str = "") -> dict[str, Any]:
         """Shows everything that is known of one job of a run: why it failed, its log, its times and device."""
-        async for row in self._client.each_row(run or self._run):
+        async for row in self._rows(run):
             if row.label == label:
                 log = row.result.log if row.result else ""
                 return columns_of(row) | ({"log": bounded(log)} if log else {})

@@ -95,7 +95,7 @@ const kqJob = (() => {
   function figures(details) {
     if (!details.median_us) return [];
     const noise = details.noise_us === undefined ? "" : " ±" + kq.digits(100 * details.noise_us / details.median_us, 2) + "\u00a0%";
-    const cells = [["speedup", kq.speedup(details.speedup)], ["median", kq.time(details.median_us) + noise], ["reference (" + details.baseline + ")", kq.time(details.reference_us)], ["fastest, slowest", kq.time(details.min_us) + ", " + kq.time(details.max_us)], ["samples", String(details.samples_n)]];
+    const cells = [["speedup", kq.speedup(details.speedup)], ["median", kq.time(details.median_us) + noise], ["reference (" + details.baseline + (details.precision && details.precision !== "as_given" ? ", " + details.precision : "") + ")", kq.time(details.reference_us)], ["fastest, slowest", kq.time(details.min_us) + ", " + kq.time(details.max_us)], ["samples", String(details.samples_n)]];
     return [make("dl", { class: "tiles small" }, cells.map(([name, value]) => make("div", { class: "tile" }, make("dt", {}, name), make("dd", {}, make("strong", {}, value)))))];
   }
   function samples(job) {

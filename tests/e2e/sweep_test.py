@@ -160,12 +160,12 @@ class Sweep(kq.EndToEndTest):
         self.assertEqual((answer["accepted_n"], answer["reused_n"], answer["exit_code"]), (1, 1, 1))
         self.assert_end(sweep(mixed, "--exit-zero"), 0)
 
-        (self.folder / "empty.py").write_text("")
-        done = sweep(good, self.folder / "empty.py", "--keep-going", "--json")
+        (self.folder / "odd.py").write_bytes(b"\0")
+        done = sweep(good, self.folder / "odd.py", "--keep-going", "--json")
         self.assert_end(done, 2)
         answer = json.loads(done.stdout)
         self.assertEqual((answer["exit_code"], answer["left_out"], len(answer["errors"])), (2, 1, 1))
-        done = sweep(self.folder / "empty.py", "--json")
+        done = sweep(self.folder / "odd.py", "--json")
         self.assert_end(done, 2)
         self.assertEqual(json.loads(done.stdout)["exit_code"], 2)
 
@@ -194,22 +194,31 @@ class Sweep(kq.EndToEndTest):
             [(None, "relu/a", "passed"), ("s2", "relu/a", "passed"), ("s2", "relu/b", "wrong_answer")],
         )
 
-    def start_long_sweep(self, name: str, sources: dict[str, str], until: str) -> subprocess.Popen[str]:
+    def start_long_sweep(
+        self, name: str, sources: dict[str, str], until: str, *words: str | Path
+    ) -> subprocess.Popen[str]:
         jobs = kq.write_sweep(self.folder / name, sources)
-        return self.sweep_until(until, jobs, "--run", name, "--device", "cpu", "--state", self.state)
+        return self.sweep_until(until, jobs, "--run", name, "--device", "cpu", "--state", self.state, *words)
 
     def test_the_programs_of_a_killed_sweep_end_and_an_interrupt_stops_the_next_sweep(self) -> None:
         killed = self.start_long_sweep("killed", {"relu/first": f"# 1\n{kq.RIGHT}", "relu/c": SLOW}, "pass 1")
         killed.kill()
         killed.wait(60)
         # A second sweep continues in the same folder, and may have to wait for a slow job of the first.
-        sweep = self.start_long_sweep("next", {"relu/a": kq.RIGHT, "relu/b": f"# b\n{ASLEEP}"}, "pass 1")
+        table = self.folder / "next.csv"
+        sources = {"relu/a": kq.RIGHT, "relu/b": f"# b\n{ASLEEP}"}
+        sweep = self.start_long_sweep("next", sources, "pass 1", "--csv", table)
         self.assertEqual(len(kq.processes_of(self.folder)), 2)
         os.kill(sweep.pid, signal.SIGINT)
         self.assertEqual(sweep.wait(60), 130)
         self.assertEqual(kq.processes_of(self.folder), [])
         rows = kq.dump("next", "--store", self.state)
         self.assertEqual({row["label"]: row["verdict"] for row in rows}, {"relu/a": "passed", "relu/b": ""})
+        self.assertEqual(
+            [(row["label"], row["verdict"]) for row in kq.rows_of(table.read_text())],
+            [("relu/a", "passed"), ("relu/b", "")],
+            "an interrupt leaves the rows that are known",
+        )
 
     def test_the_error_of_a_worker_that_cannot_start_is_shown(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})

@@ -17,8 +17,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <tuple>
 
+#include "producer/formats/sample_name.h"
 #include "sys/error_text.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text.h"
@@ -97,6 +99,8 @@ class KernelBenchExport final : public Export {
     ++row_count_;
     if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
     KernelBenchOutcome outcome = kernelbench_outcome(row, options_.strict);
+    std::get<producer::JsonObject>(outcome.metadata.value)
+        .emplace_back(producer::kKernelBenchLevelKey, producer::Json{std::int64_t{place.level}});
     const std::string text = producer::indented_text(
         producer::Json{producer::JsonObject{{"sample_id", producer::Json{std::int64_t{place.sample}}},
                                             {"compiled", producer::Json{outcome.compiled}},
@@ -200,6 +204,9 @@ class KernelBenchExport final : public Export {
     KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
     for (const auto& [problem, sample, result] : results) {
+      if (const auto other = level_of(result); other && *other != level)
+        return bad_input(path.string() + " has results of level " + std::to_string(*other) + ", and those of level " +
+                         std::to_string(level) + " would take their places; write them to another folder with -o");
       const Entry entry{level, problem, sample, 0, 0};
       if (std::binary_search(of_run.begin(), of_run.end(), entry, is_before)) continue;
       figures_.add_result(level, problem, sample, result);
@@ -210,6 +217,13 @@ class KernelBenchExport final : public Export {
     }
     sort_entries();
     return {};
+  }
+
+  // Returns the level that a result of eval_results.json names, or nothing.
+  static std::optional<std::int64_t> level_of(const producer::Json& result) {
+    const producer::Json* const metadata = result.find("metadata");
+    const producer::Json* const level = metadata == nullptr ? nullptr : metadata->find(producer::kKernelBenchLevelKey);
+    return level != nullptr && level->integer() != nullptr ? std::optional(*level->integer()) : std::nullopt;
   }
 
   static bool is_before(const Entry& a, const Entry& b) {

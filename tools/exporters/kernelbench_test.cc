@@ -43,7 +43,8 @@ constexpr const char* kExpectedResults = R"json({
                 "correctness_issue": "wrong_answer",
                 "correctness_issue_name": "wrong_answer",
                 "kq_verdict": "wrong_answer",
-                "kq_job_id": 1
+                "kq_job_id": 1,
+                "kq_level": 1
             },
             "runtime": -1.0,
             "runtime_stats": {}
@@ -57,7 +58,8 @@ constexpr const char* kExpectedResults = R"json({
                 "device": "cpu",
                 "correctness_trials": "(27 / 27)",
                 "kq_verdict": "passed",
-                "kq_job_id": 2
+                "kq_job_id": 2,
+                "kq_level": 1
             },
             "runtime": 1.0,
             "runtime_stats": {
@@ -81,7 +83,8 @@ constexpr const char* kExpectedResults = R"json({
                 "device": "cpu",
                 "correctness_trials": "(27 / 27)",
                 "kq_verdict": "passed",
-                "kq_job_id": 10
+                "kq_job_id": 10,
+                "kq_level": 1
             },
             "runtime": 1.0,
             "runtime_stats": {
@@ -204,6 +207,18 @@ TEST(kernelbench_exporter, merge_keeps_earlier_results_of_other_samples) {
             R"({"sample_id": 0, "compiled": true, "correctness": true})");
   EXPECT_EQ(*(*results->find("2")->array())[1].find("compiled")->boolean(), true);  // the run's own result wins
   EXPECT_THAT(folder.read("pass_at_k_results.json"), HasSubstr("\"total_evaluated_samples\": 4"));
+}
+
+TEST(kernelbench_exporter, results_of_another_level_are_not_merged) {
+  const ExportFolder folder;
+  const std::string before = R"({"2": [{"sample_id": 1, "metadata": {"kq_level": 2}}]})";
+  std::ofstream(folder / "eval_results.json") << before;
+  const auto selection = Selection::make({}, 0);
+  auto opened = open_kernelbench({.out = folder.path().string(), .merge = true}, *selection);
+  ASSERT_TRUE((*opened)->add(right(1, 2, 1)));
+  EXPECT_THAT((*opened)->finish().error().message,
+              HasSubstr("has results of level 2, and those of level 1 would take"));
+  EXPECT_EQ(folder.read("eval_results.json"), before);
 }
 
 TEST(kernelbench_exporter, a_file_that_cannot_be_merged_is_unchanged) {

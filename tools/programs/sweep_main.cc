@@ -167,18 +167,22 @@ ExitCode show_dry_run(const kq::producer::Prepared& prepared, bool is_json) {
   for (const kq::producer::PackedJob& job : prepared.jobs)
     is_json ? list.add(prepared.run, kq::producer::dry_run_json(job)) : print(kq::producer::dry_run_line(job));
   const ExitCode code = prepared.mistakes.empty() ? ExitCode::ok : ExitCode::bad_input;
-  if (is_json) list.end(kq::producer::end_members(prepared.left_out_count, prepared.mistakes, static_cast<int>(code)));
+  if (is_json)
+    list.end(kq::producer::end_members(
+        {.left_out_count = prepared.left_out_count, .notes = prepared.notes, .errors = prepared.mistakes},
+        static_cast<int>(code)));
   std::cout << std::flush;
   return code;
 }
 
 // Prints the object of --json for a sweep that ends without a report. Returns the exit code.
-int end_without_report(const Options& options, const std::string& run, const kq::tools::SweepFaults& faults, int code) {
+int end_without_report(const Options& options, const std::string& run, const kq::producer::EndOfCall& faults,
+                       int code) {
   if (options.json) std::cout << kq::tools::sweep_json(run, faults, code) << std::flush;
   return code;
 }
 
-int failed(const Options& options, const std::string& run, kq::tools::SweepFaults faults, const kq::Error& error) {
+int failed(const Options& options, const std::string& run, kq::producer::EndOfCall faults, const kq::Error& error) {
   faults.errors.push_back(error.message);
   return end_without_report(options, run, faults, report_error(kProgram, error));
 }
@@ -193,7 +197,7 @@ class Sweep {
  public:
   // `words` are the arguments of the command line, for the command that goes on with this sweep.
   Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations, std::vector<std::string> words,
-        kq::tools::SweepFaults faults)
+        kq::producer::EndOfCall faults)
       : options_(options),
         words_(std::move(words)),
         faults_(std::move(faults)),
@@ -213,9 +217,16 @@ class Sweep {
         evaluation_.run(prepared, [&](kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
           return gather(client, submitted);
         });
+    faults_.notes.insert(faults_.notes.end(), evaluation_.notes().begin(), evaluation_.notes().end());
     if (evaluation_.signal()) {
-      tell("stopped by a signal; finished jobs are kept; " + evaluation_.next_commands(run_, words_));
-      return end_without_report(options_, run_, faults_, kq::tools::exit_code_of_signal(*evaluation_.signal()));
+      const bool lacks_rows = !options_.csv.empty() && !is_gathered_;
+      tell("stopped by a signal; finished jobs are kept; " +
+           (lacks_rows ? options_.csv + " was not written; " : std::string()) +
+           evaluation_.next_commands(run_, words_));
+      const int code = kq::tools::exit_code_of_signal(*evaluation_.signal());
+      if (!is_gathered_) return end_without_report(options_, run_, faults_, code);
+      print_report(code);
+      return code;
     }
     if (!outcome) return failed(options_, run_, faults_, outcome.error());
     const int code = static_cast<int>(exit_code(*outcome));
@@ -256,9 +267,9 @@ class Sweep {
         [&](const kq::RunRow& row) { return report_->add(row) && csv ? csv->add(row) : Expected<void>(); });
     if (!visited) return visited;
     report_->finish();
-    if (!csv) return {};
-    if (const auto written = csv->finish(); !written) return written;
-    if (!kq::tools::can_have_metadata(options_.csv)) return {};
+    if (csv) KQ_TRY(csv->finish());
+    is_gathered_ = true;
+    if (!csv || !kq::tools::can_have_metadata(options_.csv)) return {};
     return kq::tools::write_dump_metadata({.file = options_.csv,
                                            .run = submitted.run,
                                            .source = evaluation_.place(),
@@ -292,11 +303,12 @@ class Sweep {
 
   const Options& options_;
   const std::vector<std::string> words_;
-  kq::tools::SweepFaults faults_;
+  kq::producer::EndOfCall faults_;
   std::string run_;
   std::optional<kq::tools::Expectations> expectations_;
   kq::tools::Evaluation evaluation_;
   std::optional<kq::tools::SweepReport> report_;
+  bool is_gathered_ = false;  // whether the report is whole, and the rows are in the file of --csv
 };
 
 int run(int argc, char** argv) {
@@ -322,7 +334,8 @@ int run(int argc, char** argv) {
   const auto request = request_of(options);
   if (!request) return failed(options, options.run, {}, request.error());
   const kq::producer::Prepared prepared = kq::producer::prepare(*request);
-  const kq::tools::SweepFaults faults{.left_out_count = prepared.left_out_count, .errors = prepared.mistakes};
+  const kq::producer::EndOfCall faults{
+      .left_out_count = prepared.left_out_count, .notes = prepared.notes, .errors = prepared.mistakes};
   const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();

@@ -60,7 +60,9 @@ std::string note_of(std::size_t shown, std::size_t all) {
 
 PlotValues fast_p_values(const Leaderboard& board) {
   std::map<std::string, std::vector<LeaderboardRow>> by_device;
-  for (const Standing& one : board.rows) by_device[one.row.device_model].push_back(one.row);
+  for (const Standing& one : board.rows) {
+    if (one.row.reference_ns > 0) by_device[one.row.device_model].push_back(one.row);
+  }
   Values values;
   for (const auto& [device, best] : by_device) {
     std::vector<double> thresholds{0, 0.5, 1, 1.5, 2};

@@ -28,6 +28,9 @@ constexpr std::int64_t kWorkerStartMs = 20'000;
 
 constexpr std::size_t kCommandBytesMax = 500;  // a longer command is not printed
 
+// The longest time for reading the rows of a run after a stop signal.
+constexpr std::int64_t kGatherAfterSignalMs = 5'000;
+
 // Between two looks at the process that holds the state folder.
 constexpr std::int64_t kHolderPollMs = 300;
 
@@ -85,9 +88,9 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
   });
   producer::Prepared prepared = wanted;
   if (!state_.empty()) put_first(*client, prepared);
-  if (!plan_.is_quiet) {
-    const auto sentence = producer::replaced_rows(prepared, producer::look_at_rows(*client, prepared.run));
-    if (sentence) say(*sentence);
+  if (const auto sentence = producer::replaced_rows(prepared, producer::look_at_rows(*client, prepared.run))) {
+    std::cerr << plan_.program << ": " << printable(*sentence) << '\n';
+    notes_.push_back(*sentence);
   }
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
   has_submitted_ = submitted.answered_count() > submitted.count(Acceptance::refused);
@@ -101,7 +104,10 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
 
   Expected<producer::WaitOutcome> outcome = wait(*client, submitted);
   if (!outcome) return stopped(outcome.error());
-  if (outcome->end == producer::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
+  if (outcome->end == producer::WaitEnd::interrupted) {
+    gather_after_signal(submitted, gather);
+    return stopped({ErrorKind::interrupted, "interrupted"});
+  }
   if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
   return outcome;
 }
@@ -288,6 +294,17 @@ void Evaluation::start_worker() {
   if (!stack_ || stack_error_) return;
   if (const auto started = stack_->start_worker([&](std::int64_t ms) { return sleep(ms); }); !started)
     stack_error_ = started.error();
+}
+
+// Reads the rows after a stop signal, over a connection of its own, because the client gives up after a signal. A
+// second signal ends that.
+void Evaluation::gather_after_signal(const producer::SubmitSummary& submitted, const Gather& gather) {
+  if (!signal_ || stack_error_) return;
+  auto client = producer::Client::connect(url_, key_of_broker());
+  if (!client) return;
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kGatherAfterSignalMs;
+  client->stop_when([&] { return signals_.take(0).has_value() || sys::monotonic_now_ms() >= end_ms; });
+  (void)gather(*client, submitted);
 }
 
 // Restarts a program of the stack that has ended, and takes stop signals. Returns whether waiting should end.

@@ -41,7 +41,8 @@ class Evaluation {
  public:
   explicit Evaluation(EvaluationPlan plan) : plan_(std::move(plan)) {}
 
-  // Reads the rows of the run while the broker is still there.
+  // Reads the rows of the run while the broker is still there: when the jobs are finished, the time is over, or a stop
+  // signal has arrived.
   using Gather = std::function<Expected<void>(producer::Client& client, const producer::SubmitSummary& submitted)>;
   // Submits the jobs, waits until they are finished or the time is over, and calls `gather`. No process that the call
   // started outlives it. Returns an Error when a job is refused, a program fails, or a stop signal arrives.
@@ -49,6 +50,8 @@ class Evaluation {
 
   // Returns the stop signal that ended run(), or nothing.
   const std::optional<int>& signal() const { return signal_; }
+  // Returns what run() has told of rows of the run that it has replaced.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Returns, while run() calls `gather`, the path of the store of the broker that was started, or the URL of another.
   std::string place() const { return stack_ ? stack_->folder().file("store") : url_; }
   // Returns the options with which programs that read find the results after run(), such as " --broker URL" or
@@ -72,12 +75,14 @@ class Evaluation {
   void resume_others();
   void start_worker();
   void say(const std::string& sentence);
+  void gather_after_signal(const producer::SubmitSummary& submitted, const Gather& gather);
   bool interrupted();
   bool sleep(std::int64_t ms);
   tl::unexpected<Error> stopped(const Error& error) const;
   Expected<producer::WaitOutcome> wait(producer::Client& client, const producer::SubmitSummary& submitted);
 
   EvaluationPlan plan_;
+  std::vector<std::string> notes_;
   StopSignals signals_;
   std::optional<int> signal_;
   std::optional<Error> stack_error_;

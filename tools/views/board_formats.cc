@@ -103,7 +103,6 @@ std::string summary_line(const DeviceSummary& summary) {
 }
 
 constexpr std::size_t kOtherNamesShown = 3;  // of a problem, in a sentence
-constexpr std::size_t kHashShown = 8;        // hexadecimal digits of a problem's hash beside its name
 
 // What occurs in the rows of a table, and so needs a column or a sentence.
 struct Occurring {
@@ -121,10 +120,10 @@ struct Occurring {
       findings = findings || one.row.has_findings;
       noisy = noisy || one.row.is_noisy;
       several_jobs = several_jobs || one.row.runs.size() > 1;
-      const auto [known, is_new] = hashes.try_emplace(
-          {one.value, one.row.problem, one.row.device_model, std::string(to_string(one.row.baseline)),
-           std::string(to_string(one.row.streams)), std::string(to_string(one.row.graphs))},
-          one.row.problem_hash);
+      const auto [known, is_new] =
+          hashes.try_emplace({one.row.problem, one.row.device_model, std::string(to_string(one.row.baseline)),
+                              std::string(to_string(one.row.streams)), std::string(to_string(one.row.graphs))},
+                             one.row.problem_hash);
       if (!is_new && known->second != one.row.problem_hash) shared_names.insert(one.row.problem);
     }
   }
@@ -143,10 +142,7 @@ std::vector<TextColumn> text_columns(const Leaderboard& board, const Occurring& 
   const bool is_ranking = board.is_ranking;
   add(
       {board.by}, [](const Standing& one) { return one.value; }, !board.by.empty());
-  add({"problem"}, [&occurring](const Standing& one) {
-    const bool is_shared = occurring.shared_names.contains(one.row.problem);
-    return one.row.problem + (is_shared ? " (" + to_hex(one.row.problem_hash).substr(0, kHashShown) + ")" : "");
-  });
+  add({"problem"}, [&occurring](const Standing& one) { return board_name(one.row, occurring.shared_names); });
   add({"device"}, [](const Standing& one) { return one.row.device_model; });
   add(
       {"rank", true}, [](const Standing& one) { return rank_text(one.row); }, is_ranking);
@@ -175,6 +171,16 @@ std::vector<TextColumn> text_columns(const Leaderboard& board, const Occurring& 
 }
 
 }  // namespace
+
+std::string board_name(const LeaderboardRow& row, const std::set<std::string>& shared_names) {
+  constexpr std::size_t kHashShown = 8;  // hexadecimal digits
+  const bool is_shared = shared_names.contains(row.problem);
+  return row.problem + (is_shared ? " (" + to_hex(row.problem_hash).substr(0, kHashShown) + ")" : "");
+}
+
+std::set<std::string> shared_names(const std::vector<Standing>& rows) {
+  return Occurring(rows).shared_names;
+}
 
 std::string noisy_time_text(const LeaderboardRow& row) {
   return (row.is_noisy ? "~" : "") + time_text(row.median_ns) + noise_text(row.median_ns, row.noise_ns);
@@ -233,9 +239,7 @@ std::string leaderboard_table(const Leaderboard& board) {
   }
   std::string text = table(heads, cells);
   if (!occurring.shared_names.empty()) {
-    text +=
-        "(hash): problems of one name whose files, workloads or tolerances differ have boards of their own; the "
-        "column problem_hash has the whole hash\n";
+    text += std::string(kSharedNamesMeaning) + '\n';
   }
   if (occurring.fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (occurring.decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";

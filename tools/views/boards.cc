@@ -47,8 +47,10 @@ Expected<void> validate(const BoardOptions& options) {
 
 std::vector<DeviceSummary> Leaderboard::summaries() const {
   std::map<GroupLess::Group, std::vector<LeaderboardRow>, GroupLess> groups;
-  for (const Standing& first : first_of_each_board(rows, 1))
-    groups[{first.value, first.row.device_model, first.row.baseline}].push_back(first.row);
+  for (const Standing& first : first_of_each_board(rows, 1)) {
+    if (first.row.reference_ns > 0)
+      groups[{first.value, first.row.device_model, first.row.baseline}].push_back(first.row);
+  }
   for (const auto& group : judged) groups.try_emplace(group);
   std::vector<DeviceSummary> found;
   for (const auto& [group, best] : groups) {
@@ -75,10 +77,12 @@ void LeaderboardBuilder::add(const RunRow& row) {
     return;
   }
   const std::string value = value_of(row, options_.by);
-  problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
+  const bool has_reference = submission.backend != Backend::eval_program;
+  if (has_reference)
+    problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
   const std::string& device_model = row.result->device.model;
-  if (row_of(name_of(row.result->verdict)).terminal && !device_model.empty())
+  if (has_reference && row_of(name_of(row.result->verdict)).terminal && !device_model.empty())
     judged_.emplace(value, device_model, submission.trials.baseline);
   if (measurement_of(row.result->verdict) != nullptr && !runs_all_workloads(submission.problem)) ++partial_count_;
   if (options_.leaves_out_findings && !row.result->findings.empty()) {
@@ -138,7 +142,7 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
   std::map<Baseline, std::set<Hash>> problems;
   Leaderboard board;
   for (LeaderboardRow& row : *rows) {
-    problems[row.baseline].insert(row.problem_hash);
+    if (row.reference_ns > 0) problems[row.baseline].insert(row.problem_hash);
     board.rows.push_back({.row = {std::move(row), 1, 0}, .are_ties_known = false});
   }
   for (const auto& [baseline, hashes] : problems) {

@@ -30,7 +30,8 @@ struct BoardOptions {
 // Fails for a column that splits no boards.
 Expected<void> validate(const BoardOptions& options);
 
-// The figures of one value, device model and baseline. Speedups of different ones are never combined.
+// The figures of one value, device model and baseline. Speedups of different ones are never combined. Problems that
+// their own programs time have no reference and do not count.
 struct DeviceSummary {
   std::string value;  // of BoardOptions::by
   std::string device_model;

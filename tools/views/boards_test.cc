@@ -53,6 +53,22 @@ TEST(boards, the_other_names_of_a_problem_are_told) {
       "other_name lists them, and kq leaderboard names the fastest of all");
 }
 
+TEST(boards, problems_that_their_own_programs_time_do_not_count_in_the_figures) {
+  RunRow reported = passed_row("popcorn/add", 10, 0, 2);
+  reported.entry.submission.problem.name = "popcorn/add@self_reported";
+  reported.entry.submission.problem.hash = sha256("program");
+  reported.entry.submission.backend = Backend::eval_program;
+  LeaderboardBuilder builder("r");
+  builder.add(passed_row("a", 30, 60, 1));
+  builder.add(reported);
+  const Leaderboard board = builder.finish();
+  EXPECT_EQ(board.rows.size(), 2u);
+  ASSERT_EQ(board.summaries().size(), 1u);
+  EXPECT_EQ(board.summaries()[0].problem_count, 1u);
+  EXPECT_EQ(board.summaries()[0].solved_count, 1u);
+  EXPECT_EQ(board.summaries()[0].fast_p[3], (std::pair<double, double>(1, 1)));
+}
+
 TEST(boards, unsolved_problems_count_in_fast_p) {
   const auto summaries = example().summaries();
   ASSERT_EQ(summaries.size(), 1u);

@@ -99,6 +99,8 @@ std::string job_text(const ShownJob& job, const std::string& place_options) {
   add(text, "problem", submission.problem.name);
   add(text, "backend", std::string(to_string(submission.backend)));
   add(text, "baseline", std::string(to_string(submission.trials.baseline)));
+  if (submission.problem.precision != Precision::as_given)
+    add(text, "precision", std::string(to_string(submission.problem.precision)));
   add(text, "author", submission.author);
   add(text, "tags", tags_text(submission));
   add(text, "submitter", submitter_behind(job.row.job.submitter, job.row.job.run));

@@ -30,10 +30,13 @@ producer::Json json_of(const RunRow& row, bool has_cases) {
   return {std::move(object)};
 }
 
-// Returns the baseline behind the reference's time, where the baseline is not the usual one.
-std::string baseline_text(const Submission& submission) {
+// Returns the baseline and the precision behind the reference's time, where they are not the usual ones.
+std::string conditions_text(const Submission& submission) {
   const Baseline baseline = submission.trials.baseline;
-  return baseline == Baseline::eager ? "" : " (" + std::string(to_string(baseline)) + ")";
+  const Precision precision = submission.problem.precision;
+  std::string text = baseline == Baseline::eager ? "" : std::string(to_string(baseline));
+  if (precision != Precision::as_given) text += (text.empty() ? "" : ", ") + std::string(to_string(precision));
+  return text.empty() ? "" : " (" + text + ")";
 }
 
 std::vector<std::string> cells_of(const RunRow& row) {
@@ -45,7 +48,7 @@ std::vector<std::string> cells_of(const RunRow& row) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
     const TimeTexts times = time_texts(*measurement);
-    cells.insert(cells.end(), {times.own, times.reference + baseline_text(submission), times.speedup});
+    cells.insert(cells.end(), {times.own, times.reference + conditions_text(submission), times.speedup});
   }
   return cells;
 }

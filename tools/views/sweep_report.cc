@@ -80,7 +80,7 @@ std::string SweepReport::text(bool colours) const {
   return text;
 }
 
-std::string SweepReport::json(const SweepFaults& faults, int exit_code) const {
+std::string SweepReport::json(const producer::EndOfCall& end, int exit_code) const {
   producer::JsonObject verdicts;
   for (const auto& [ending, count] : count_by_outcome_) verdicts.emplace_back(ending, number(count));
   producer::JsonObject object{{"schema", {kSchema}},
@@ -95,16 +95,14 @@ std::string SweepReport::json(const SweepFaults& faults, int exit_code) const {
     for (const std::string& sentence : disagreements_) sentences.push_back({sentence});
     object.emplace_back("disagreements", producer::Json{std::move(sentences)});
   }
-  for (auto& member : producer::end_members(faults.left_out_count, faults.errors, exit_code))
-    object.push_back(std::move(member));
+  for (auto& member : producer::end_members(end, exit_code)) object.push_back(std::move(member));
   return producer::to_text({std::move(object)}) + '\n';
 }
 
-std::string sweep_json(const std::string& run, const SweepFaults& faults, int exit_code) {
+std::string sweep_json(const std::string& run, const producer::EndOfCall& end, int exit_code) {
   producer::JsonObject object{{"schema", {kSchema}},
                               {"run", run.empty() ? producer::Json{nullptr} : producer::Json{run}}};
-  for (auto& member : producer::end_members(faults.left_out_count, faults.errors, exit_code))
-    object.push_back(std::move(member));
+  for (auto& member : producer::end_members(end, exit_code)) object.push_back(std::move(member));
   return producer::to_text({std::move(object)}) + '\n';
 }
 

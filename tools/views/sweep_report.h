@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "producer/client/json.h"
+#include "producer/submit/output.h"
 #include "producer/submit/submit.h"
 #include "tools/table/expect.h"
 #include "tools/views/boards.h"
@@ -14,12 +15,6 @@
 namespace kq::tools {
 
 inline constexpr std::size_t kExplainedMax = 20;  // at most so many jobs that did not pass are listed
-
-// What was wrong with a sweep besides the verdicts of its jobs.
-struct SweepFaults {
-  std::size_t left_out_count = 0;     // kernels that are no jobs because of a mistake
-  std::vector<std::string> errors{};  // mistakes in the input, and why the sweep ended early
-};
 
 class SweepReport {
  public:
@@ -38,7 +33,7 @@ class SweepReport {
   // that did not end as expected.
   std::string text(bool colours = false) const;
   // Returns the report for programs: one JSON object. `exit_code` is that of the process.
-  std::string json(const SweepFaults& faults, int exit_code) const;
+  std::string json(const producer::EndOfCall& end, int exit_code) const;
 
  private:
   std::string explained() const;
@@ -58,7 +53,7 @@ class SweepReport {
 };
 
 // Returns the object of a sweep that has ended without a report.
-std::string sweep_json(const std::string& run, const SweepFaults& faults, int exit_code);
+std::string sweep_json(const std::string& run, const producer::EndOfCall& end, int exit_code);
 
 // Returns "accepted 3, reused 11", or "reused all 14 jobs, ..." when no job has to run.
 std::string submitted_text(const producer::SubmitSummary& submitted);

@@ -58,7 +58,7 @@ TEST(sweep_report, disagreements_are_listed) {
               HasSubstr("1 job not as expected:\n  relu/bad cpu: expected rejected (stream), got passed\n"));
   EXPECT_THAT(report.json({}, 1),
               HasSubstr(R"("disagreements": ["relu/bad cpu: expected rejected (stream), got passed"], "left_out": 0, )"
-                        R"("errors": [], "exit_code": 1)"));
+                        R"("notes": [], "errors": [], "exit_code": 1)"));
 }
 
 TEST(sweep_report, agreement_is_reported) {
@@ -92,11 +92,12 @@ TEST(sweep_report, json_tells_the_kernels_that_were_left_out) {
   SweepReport report(submitted({"relu/fast"}), nullptr);
   report.add(passed_row("relu/fast", 10'000, 20'000));
   report.finish();
-  const SweepFaults faults{.left_out_count = 1, .errors = {"empty.py is empty"}};
-  EXPECT_THAT(report.json(faults, 2), HasSubstr(R"("left_out": 1, "errors": ["empty.py is empty"], "exit_code": 2})"));
-  EXPECT_EQ(sweep_json("r1", faults, 2),
-            R"({"schema": "kq.sweep/1", "run": "r1", "left_out": 1, "errors": ["empty.py is empty"], "exit_code": 2})"
-            "\n");
+  const producer::EndOfCall faults{.left_out_count = 1, .errors = {"empty.py is empty"}};
+  EXPECT_THAT(report.json(faults, 2),
+              HasSubstr(R"("left_out": 1, "notes": [], "errors": ["empty.py is empty"], "exit_code": 2})"));
+  EXPECT_EQ(sweep_json("r1", faults, 2), R"({"schema": "kq.sweep/1", "run": "r1", "left_out": 1, "notes": [], )"
+                                         R"("errors": ["empty.py is empty"], "exit_code": 2})"
+                                         "\n");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tools/views/user_ranks.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -51,11 +52,12 @@ void UserRanks::finish() {
 std::string UserRanks::table_text() const {
   std::vector<std::vector<std::string>> lines;
   bool is_any_tied = false, is_any_busy = false;
+  const std::set<std::string> shared = shared_names(ranks_);
   for (const Standing& user : ranks_) {
     is_any_tied = is_any_tied || user.row.tie_count > 0;
     is_any_busy = is_any_busy || user.row.is_noisy;
-    lines.push_back({user.row.problem, user.row.device_model, rank_text(user.row), user.value, user.row.label,
-                     noisy_time_text(user.row), std::to_string(user.row.runs.size()),
+    lines.push_back({board_name(user.row, shared), user.row.device_model, rank_text(user.row), user.value,
+                     user.row.label, noisy_time_text(user.row), std::to_string(user.row.runs.size()),
                      std::to_string(user.row.sample_count)});
   }
   std::string text = table({{"problem"},
@@ -67,6 +69,7 @@ std::string UserRanks::table_text() const {
                             {"jobs", true},
                             {"samples", true}},
                            lines);
+  if (!shared.empty()) text += std::string(kSharedNamesMeaning) + '\n';
   if (is_any_tied) text += "≈: " + std::string(kTiedMeans) + '\n';
   if (is_any_busy) text += "~: " + std::string(kBusyMeans) + '\n';
   return text;
@@ -74,7 +77,8 @@ std::string UserRanks::table_text() const {
 
 std::string UserRanks::csv() const {
   std::string text =
-      "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline\n";
+      "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline,"
+      "problem_hash\n";
   for (const Standing& user : ranks_) {
     const RankedRow& row = user.row;
     const Cell fields[] = {row.problem,
@@ -89,7 +93,8 @@ std::string UserRanks::csv() const {
                            std::uint64_t{row.sample_count},
                            std::uint64_t{row.tie_count},
                            row.is_noisy,
-                           std::string(to_string(row.baseline))};
+                           std::string(to_string(row.baseline)),
+                           to_hex(row.problem_hash)};
     text += csv_line(fields);
   }
   return text;

@@ -62,8 +62,18 @@ TEST(user_ranks, a_run_that_did_not_pass_or_selects_workloads_has_no_rank) {
 
 TEST(user_ranks, csv_has_scores_in_seconds) {
   EXPECT_EQ(ranks_of({by("", "add/1", 1'500)}).csv(),
-            "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline\n"
-            "add,1,,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z,1.5e-08,1,20,0,false,eager\n");
+            "problem,rank,user,submission,score_s,gpu,time,noise_s,run_count,sample_count,tie_count,noisy,baseline,"
+            "problem_hash\n"
+            "add,1,,add/1,1.5e-06,Test CPU,2023-11-14T22:13:22.000000Z,1.5e-08,1,20,0,false,eager," +
+                to_hex(by("", "add/1", 1'500).entry.submission.problem.hash) + "\n");
+}
+
+TEST(user_ranks, boards_of_one_name_are_told_apart_by_a_part_of_their_hash) {
+  RunRow other = by("bob", "add/2", 2'000);
+  other.entry.submission.problem.hash = sha256("another add");
+  const std::string text = ranks_of({by("ada", "add/1", 1'500), other}).table_text();
+  EXPECT_THAT(text, testing::HasSubstr("add (" + to_hex(sha256("another add")).substr(0, 8) + ")"));
+  EXPECT_THAT(text, testing::HasSubstr("(hash): problems of one name"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // A row is the first place of a board as the broker keeps it, under the problem name to which that kernel was sent. A
 // board is found by its other names, too: by those of the submitter's own jobs, whose problem files tell the board.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
@@ -35,25 +36,34 @@ Expected<std::optional<JobId>> job_id_of(const Request& request, Service& servic
   return std::optional(JobId{.seq = row.seq, .run = found.front().job.run, .label = found.front().label});
 }
 
+// A board of times that a problem's own program has reported has no reference and no speedup.
+Json number_or_null(double value) {
+  return value > 0 && std::isfinite(value) ? Json{value} : Json{nullptr};
+}
+
 Expected<Json> board_row(const Request& request, Service& service, const LeaderboardRow& row) {
   KQ_TRY_VALUE(const auto id, job_id_of(request, service, row));
   Object object;
   object.add("problem", row.problem).add("problem_hash", to_hex(row.problem_hash));
   object.add("device_model", row.device_model).add("label", row.label).add("author", row.author);
-  object.add("backend", row.backend).add("median_ns", row.median_ns).add("reference_ns", row.reference_ns);
-  object.add("speedup", row.speedup).add("fell_back", row.fell_back).add("decoy", row.is_decoy);
+  object.add("backend", row.backend)
+      .add("median_ns", row.median_ns)
+      .add("reference_ns", number_or_null(row.reference_ns));
+  object.add("speedup", number_or_null(row.speedup)).add("fell_back", row.fell_back).add("decoy", row.is_decoy);
   object.add("streams", to_string(row.streams)).add("graphs", to_string(row.graphs));
   object.add("findings", row.has_findings);
   object.add("finished_at", time_json(row.finished_at_ms)).add("baseline", to_string(row.baseline));
-  object.add("kernel_hash", to_hex(row.kernel_hash)).add("noise_ns", row.noise_ns);
-  object.add("reference_noise_ns", row.reference_noise_ns).add("run_count", std::uint64_t{row.runs.size()});
+  object.add("kernel_hash", to_hex(row.kernel_hash)).add("noise_ns", number_or_null(row.noise_ns));
+  object.add("reference_noise_ns", number_or_null(row.reference_noise_ns))
+      .add("run_count", std::uint64_t{row.runs.size()});
   object.add("sample_count", std::uint64_t{row.sample_count}).add("noisy", row.is_noisy);
-  object.add("speedup_noise", producer::speedup_noise(row));
+  object.add("speedup_noise", number_or_null(producer::speedup_noise(row)));
   // What `kq leaderboard --json` has, with its units. The broker keeps the kernel of rank 1 only.
   object.add("rank", 1).add("job_id", row.seq).add("submitter", row.submitter);
   object.add("run", id ? Json{id->run} : Json{nullptr}).add("id", id ? Json{id->text()} : Json{nullptr});
-  object.add("median_us", row.median_ns / 1e3).add("noise_us", row.noise_ns / 1e3);
-  object.add("reference_us", row.reference_ns / 1e3).add("reference_noise_us", row.reference_noise_ns / 1e3);
+  object.add("median_us", row.median_ns / 1e3).add("noise_us", number_or_null(row.noise_ns / 1e3));
+  object.add("reference_us", number_or_null(row.reference_ns / 1e3));
+  object.add("reference_noise_us", number_or_null(row.reference_noise_ns / 1e3));
   return object.json();
 }
 

@@ -380,5 +380,6 @@ class LeaderboardRow:
     def __repr__(self) -> str:
         """One line: the problem, the device, the kernel and its speedup. The fields have everything."""
         return (
-            f"<LeaderboardRow {self.problem!r} on {self.device_model!r}: {self.label!r}, {speedup_text(self.speedup)}>"
+            f"<LeaderboardRow {self.problem!r} on {self.device_model!r}: {self.label!r}, "
+            f"{speedup_text(self.speedup) if self.speedup > 0 else 'no speedup'}>"
         )

@@ -1,6 +1,7 @@
 #include "tools/report/boards/board_feed.h"
 
 #include <algorithm>
+#include <set>
 
 #include "producer/client/board_noise.h"
 #include "producer/client/json.h"
@@ -69,9 +70,10 @@ struct Record {
   const Standing* before;  // null for the first record of a board
 };
 
-std::string entry_xml(const Record& record, const std::string& base_url, const std::string& made_at) {
+std::string entry_xml(const Record& record, const std::set<std::string>& shared, const std::string& base_url,
+                      const std::string& made_at) {
   const LeaderboardRow& row = record.entry->row;
-  std::string title = row.label + " is the fastest " + record.board->problem + " on " + record.board->device_model +
+  std::string title = row.label + " is the fastest " + board_name(row, shared) + " on " + record.board->device_model +
                       ": " + noisy_time_text(row);
   if (row.speedup > 0) title += ", " + noisy_speedup_text(row) + " of the reference";
   std::string summary = record.before == nullptr
@@ -134,7 +136,12 @@ std::string boards_feed(std::span<const Board> boards, const std::string& base_u
       "feed.xml\"/>"
       "<link rel=\"alternate\" type=\"text/html\" href=\"" +
       html_text(folder) + "index.html\"/>\n";
-  for (const Record& record : records) xml += entry_xml(record, folder, made_at);
+  std::vector<Standing> firsts;
+  for (const Board& board : boards) {
+    if (!board.entries.empty()) firsts.push_back(board.entries.front());
+  }
+  const std::set<std::string> shared = shared_names(firsts);
+  for (const Record& record : records) xml += entry_xml(record, shared, folder, made_at);
   return xml + "</feed>\n";
 }
 

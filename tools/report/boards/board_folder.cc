@@ -80,13 +80,19 @@ Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOpti
   if (options.run.empty()) {
     KQ_TRY_VALUE(runs, all_runs(source));
   }
+  if (const fs::path index = fs::path(options.folder) / "index.html";
+      fs::exists(index) && !is_own_page(index) && !fs::exists(fs::path(options.folder) / "boards.json"))
+    return bad_input(index.string() + " is no page of kq; name another folder, or remove it");
   BoardCollector collector;
+  std::size_t row_count = 0;
   for (const std::string& run : runs) {
     KQ_TRY(each_row_with_reruns(source, run, [&](const RunRow& row) {
+      ++row_count;
       collector.add(row);
       return Expected<void>();
     }));
   }
+  if (row_count == 0 && !options.run.empty()) return failure(no_such_run(source, options.run));
   const std::vector<Board> boards = collector.finish();
   if (boards.empty()) return failure(Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
   BoardPagesOptions pages{

@@ -38,24 +38,24 @@ std::string cell(const std::string& shown, double value, const char* more_class 
          html_text(shown) + "</td>";
 }
 
-std::string side_text(const KernelResult* side) {
+std::string side_text(const KernelResult* side, Metric metric) {
   if (side == nullptr) return "-";
-  return time_or_outcome(*side);
+  return figure_or_outcome(*side, metric);
 }
 
-std::string side_cell(const KernelResult* side, const char* more_class, const std::string& below) {
-  const double value = side != nullptr && side->is_passed ? side->median_us : 0;
+std::string side_cell(const KernelResult* side, Metric metric, const char* more_class, const std::string& below) {
+  const double value = side != nullptr && side->is_passed ? compared_figure(*side, metric) : 0;
   return "<td class=\"n wrap" + std::string(more_class) + "\" data-value=\"" + (value > 0 ? number(value) : "") +
-         "\">" + name_html(side_text(side)) + below + "</td>";
+         "\">" + name_html(side_text(side, metric)) + below + "</td>";
 }
 
 // A line for narrow windows, which have no column of the base run.
-std::string was_line(const ComparedKernel& kernel) {
-  if (kernel.base == nullptr || side_text(kernel.base) == side_text(kernel.now)) return "";
-  return narrow_line({"was " + side_text(kernel.base)});
+std::string was_line(const ComparedKernel& kernel, Metric metric) {
+  if (kernel.base == nullptr || side_text(kernel.base, metric) == side_text(kernel.now, metric)) return "";
+  return narrow_line({"was " + side_text(kernel.base, metric)});
 }
 
-std::string row_html(const ComparedKernel& kernel, bool shows_device) {
+std::string row_html(const ComparedKernel& kernel, Metric metric, bool shows_device) {
   const KernelResult& side = kernel.either();
   const char* tone = kernel.is_regression() ? "worse" : kernel.change == Change::faster ? "better" : "";
   char p[32];
@@ -68,7 +68,7 @@ std::string row_html(const ComparedKernel& kernel, bool shows_device) {
          narrow_line({side.problem, side.author}) + "</td><td class=\"more\">" + name_html(side.problem) +
          "</td><td class=\"more\">" + html_text(side.author) + "</td>" +
          (shows_device ? "<td class=\"more\">" + html_text(side.device) + "</td>" : "") +
-         side_cell(kernel.base, " more", "") + side_cell(kernel.now, "", was_line(kernel)) +
+         side_cell(kernel.base, metric, " more", "") + side_cell(kernel.now, metric, "", was_line(kernel, metric)) +
          "<td class=\"n\" data-value=\"" + (kernel.ratio > 0 ? number(kernel.ratio) : "") + "\"><span class=\"" + tone +
          "\">" + html_text(ratio_text(kernel.ratio)) + "</span></td>" +
          cell(kernel.ratio > 0 ? p : "-", kernel.ratio > 0 ? std::max(kernel.p, 1e-300) : 0, " more") +
@@ -152,7 +152,7 @@ std::string section(const Comparison& comparison, std::size_t place, bool is_alo
       std::string(shows_device ? "<th class=\"more\">device</th>" : "") +
       "<th class=\"n more\">base</th><th class=\"n\">new</th><th class=\"n\">difference</th><th class=\"n more\">p</th>"
       "<th class=\"n more\">of the reference</th></tr></thead><tbody>\n";
-  for (const ComparedKernel& kernel : comparison.kernels) html += row_html(kernel, shows_device);
+  for (const ComparedKernel& kernel : comparison.kernels) html += row_html(kernel, comparison.metric, shows_device);
   html += "</tbody></table></div>";
   const auto is_busy = [](const KernelResult* side) { return side != nullptr && side->is_passed && side->is_noisy; };
   if (std::ranges::any_of(comparison.kernels, [&](const auto& one) { return is_busy(one.base) || is_busy(one.now); }))

@@ -32,12 +32,6 @@ std::string version_of(const Result& result) {
   return text;
 }
 
-// Returns the time that is compared, or 0 where there is none.
-double figure(const KernelResult& side, Metric metric) {
-  if (metric == Metric::time) return side.median_us;
-  return side.reference_us > 0 ? side.median_us / side.reference_us : 0;
-}
-
 std::vector<double> samples_of(const KernelResult& side, std::size_t of_case, Metric metric) {
   std::vector<double> values = side.samples_us[of_case];
   if (metric == Metric::speedup && side.reference_us_of_case[of_case] > 0)
@@ -56,8 +50,8 @@ double p_of(const KernelResult& base, const KernelResult& now, Metric metric) {
 }
 
 bool have_times(const ComparedKernel& kernel, const CompareOptions& options) {
-  return kernel.change == Change::same && figure(*kernel.base, options.metric) > 0 &&
-         figure(*kernel.now, options.metric) > 0;
+  return kernel.change == Change::same && compared_figure(*kernel.base, options.metric) > 0 &&
+         compared_figure(*kernel.now, options.metric) > 0;
 }
 
 // Returns the change as far as verdicts and places tell it; `same` where times must.
@@ -68,7 +62,9 @@ Change by_verdict(const ComparedKernel& kernel, Metric metric) {
   if (kernel.base->is_passed != kernel.now->is_passed) return kernel.now->is_passed ? Change::passed : Change::failed;
   if (!kernel.now->is_passed) return Change::failing;
   const bool is_same_place = kernel.base->device == kernel.now->device || metric == Metric::speedup;
-  return is_same_place && kernel.base->problem_hash == kernel.now->problem_hash ? Change::same : Change::incomparable;
+  const bool is_same_work =
+      kernel.base->problem_hash == kernel.now->problem_hash && kernel.base->precision == kernel.now->precision;
+  return is_same_place && is_same_work ? Change::same : Change::incomparable;
 }
 
 // Drops versions that only lack the rest of another, because a failed build knows no versions of torch and triton.
@@ -155,7 +151,7 @@ std::vector<std::string> notes_on(const Comparison& comparison, const CompareOpt
                     ".");
   if (const std::size_t count = comparison.count(Change::incomparable); count > 0)
     notes.push_back("Not compared are the times of " + producer::counted(count, "kernel") +
-                    " whose device model or problem differs.");
+                    " whose device model, precision or problem differs.");
   return notes;
 }
 
@@ -182,7 +178,7 @@ std::string_view meaning_of(Change change) {
     case Change::unfinished:
       return "not finished, or ended without being judged, in one of the runs";
     case Change::incomparable:
-      return "passes, on another device model or against another problem";
+      return "passes, on another device model, in another precision or against another problem";
   }
   return "";
 }
@@ -196,7 +192,8 @@ KernelResult kernel_result(const RunRow& row) {
                     .problem = submission.problem.name,
                     .problem_hash = submission.problem.hash,
                     .kernel_hash = submission.files.empty() ? Hash{} : submission.files.front().hash,
-                    .author = submission.author};
+                    .author = submission.author,
+                    .precision = std::string(to_string(submission.problem.precision))};
   if (!row.result) return side;
   const Result& result = *row.result;
   side.device = result.device.model;
@@ -215,6 +212,11 @@ KernelResult kernel_result(const RunRow& row) {
   if (result.cases.empty()) add_case(result.samples);
   for (const CaseResult& one : result.cases) add_case(one.samples);
   return side;
+}
+
+double compared_figure(const KernelResult& side, Metric metric) {
+  if (metric == Metric::time) return side.median_us;
+  return side.reference_us > 0 ? side.median_us / side.reference_us : 0;
 }
 
 bool ComparedKernel::is_regression() const {
@@ -253,7 +255,7 @@ RegressionFinding regression_finding(const Comparison& comparison) {
 
 Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,
                         const RunResults& now, const CompareOptions& options) {
-  Comparison comparison{.base_run = base_run, .run = run, .kernels = {}, .notes = {}};
+  Comparison comparison{.base_run = base_run, .run = run, .metric = options.metric, .kernels = {}, .notes = {}};
   std::map<std::string, ComparedKernel> by_label;
   for (const auto& [label, side] : base) by_label[label].base = &side;
   for (const auto& [label, side] : now) by_label[label].now = &side;
@@ -264,7 +266,7 @@ Comparison compare_runs(const std::string& base_run, const RunResults& base, con
     kernel.is_same_source =
         kernel.base != nullptr && kernel.now != nullptr && kernel.base->kernel_hash == kernel.now->kernel_hash;
     if (have_times(kernel, options)) {
-      kernel.ratio = figure(*kernel.base, options.metric) / figure(*kernel.now, options.metric);
+      kernel.ratio = compared_figure(*kernel.base, options.metric) / compared_figure(*kernel.now, options.metric);
       if (kernel.now->reference_us > 0) kernel.reference_ratio = kernel.base->reference_us / kernel.now->reference_us;
       p.push_back(p_of(*kernel.base, *kernel.now, options.metric));
     }

@@ -43,6 +43,7 @@ struct KernelResult {
   Hash problem_hash = {};
   Hash kernel_hash = {};
   std::string author = {};
+  std::string precision = {};
   std::string device = {};
   std::string version = {};  // of kq, torch and the driver
   double median_us = 0;
@@ -54,6 +55,8 @@ struct KernelResult {
   std::vector<double> reference_us_of_case = {};     // the medians
 };
 KernelResult kernel_result(const RunRow& row);
+// Returns the time that is compared: in microseconds, or divided by that of the reference; 0 where there is none.
+double compared_figure(const KernelResult& side, Metric metric);
 
 using RunResults = std::map<std::string, KernelResult>;  // by label
 
@@ -77,6 +80,7 @@ struct ComparedKernel {
 struct Comparison {
   std::string base_run = {};
   std::string run = {};
+  Metric metric = Metric::time;
   std::vector<ComparedKernel> kernels = {};  // the worst changes first, then by label
   std::vector<std::string> notes = {};       // sentences about what hinders the comparison
 

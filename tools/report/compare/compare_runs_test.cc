@@ -132,7 +132,15 @@ TEST(CompareRuns, times_of_other_devices_are_not_compared) {
   const RunResults base = results({timed("a", 1'000)}), now = results({elsewhere});
   const Comparison comparison = compare_runs("r1", base, "r2", now, {});
   EXPECT_THAT(changes(comparison), ElementsAre("a incomparable"));
-  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("whose device model or problem differs")));
+  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("whose device model, precision or problem differs")));
+}
+
+TEST(CompareRuns, times_in_another_precision_are_not_compared) {
+  RunRow half = timed("a", 100);
+  half.entry.submission.problem.precision = Precision::fp16;
+  const RunResults base = results({timed("a", 1'000)}), now = results({half});
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {})), ElementsAre("a incomparable"));
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {.metric = Metric::speedup})), ElementsAre("a incomparable"));
 }
 
 TEST(CompareRuns, versions_that_a_failed_build_does_not_know_are_no_difference) {

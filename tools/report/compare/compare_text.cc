@@ -95,9 +95,14 @@ bool is_change(Change change) {
   return change != Change::same && change != Change::failing;
 }
 
-std::string time_or_outcome(const KernelResult& side) {
+std::string figure_or_outcome(const KernelResult& side, Metric metric) {
   if (const auto state = parse_enum<JobState>(side.outcome)) return producer::state_text(*state);
   if (!side.is_passed) return side.outcome;
+  if (metric == Metric::speedup && side.median_us > 0 && side.reference_us > 0) {
+    const double own = side.noise_us / side.median_us, reference = side.reference_noise_us / side.reference_us;
+    return (side.is_noisy ? "~" : "") + speedup_text(side.reference_us / side.median_us) +
+           noise_text(1, std::hypot(own, reference));
+  }
   return (side.is_noisy ? "~" : "") + time_text(side.median_us * 1e3) + noise_text(side.median_us, side.noise_us);
 }
 
@@ -108,7 +113,9 @@ std::string ratio_text(double ratio) {
 }
 
 std::string compare_table(const Comparison& comparison, const CompareTextOptions& options) {
-  std::string text = printable(comparison.base_run) + " -> " + printable(comparison.run) + '\n';
+  const bool is_of_speedups = comparison.metric == Metric::speedup;
+  std::string text = printable(comparison.base_run) + " -> " + printable(comparison.run) +
+                     (is_of_speedups ? ", by speedup over the reference of the same run\n" : "\n");
   std::vector<std::vector<std::string>> cells;
   std::map<Change, std::size_t> counts;
   bool is_any_busy = false;
@@ -118,7 +125,7 @@ std::string compare_table(const Comparison& comparison, const CompareTextOptions
     const auto side = [&](const KernelResult* one) {
       if (one == nullptr) return std::string("-");
       is_any_busy = is_any_busy || (one->is_passed && one->is_noisy);
-      return time_or_outcome(*one);
+      return figure_or_outcome(*one, comparison.metric);
     };
     cells.push_back({std::string(to_string(kernel.change)), kernel.label, side(kernel.base), side(kernel.now),
                      ratio_text(kernel.ratio), p_text(kernel), ratio_text(kernel.reference_ratio)});

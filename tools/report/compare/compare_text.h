@@ -23,8 +23,9 @@ producer::Json compare_json(std::span<const Comparison> comparisons, const Compa
 // Returns whether a reader has to know of the kernel, because something changed.
 bool is_change(Change change);
 
-// Returns the time with its noise, with "~" where the machine was busy; or what became of a job that has not passed.
-std::string time_or_outcome(const KernelResult& side);
+// Returns the time, or the speedup over the reference, with its noise, and with "~" where the machine was busy; or what
+// became of a job that has not passed.
+std::string figure_or_outcome(const KernelResult& side, Metric metric);
 
 // "1.25x faster", "1.10x slower", "-".
 std::string ratio_text(double ratio);

@@ -9,6 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 struct Runs {
   RunResults base, now;
@@ -30,6 +31,15 @@ TEST(CompareText, the_table_lists_changes_and_counts_the_rest) {
   EXPECT_THAT(text, HasSubstr("2 kernels: 1 failed, 1 same\n"));
   EXPECT_THAT(text, HasSubstr("relu     1 failed, 1 same"));
   EXPECT_THAT(compare_table(runs.compared(), {.all = true}), HasSubstr("relu/a"));
+}
+
+TEST(CompareText, the_table_of_speedups_has_speedups_on_both_sides) {
+  const Runs runs;
+  const Comparison compared = compare_runs("r1", runs.base, "r2", runs.now, {.metric = Metric::speedup});
+  const std::string text = compare_table(compared, {.all = true});
+  EXPECT_THAT(text, StartsWith("r1 -> r2, by speedup over the reference of the same run\n"));
+  EXPECT_THAT(text, HasSubstr("2.00x ±1%"));
+  EXPECT_THAT(text, Not(HasSubstr(" us")));
 }
 
 TEST(CompareText, json_has_both_sides_of_each_kernel) {
