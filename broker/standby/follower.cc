@@ -4,6 +4,8 @@
 
 #include "broker/standby/history.h"
 #include "broker/standby/primary.h"
+#include "core/codec/codec.h"
+#include "core/messages.h"
 
 namespace kq::broker {
 namespace {
@@ -82,6 +84,17 @@ void Follower::restart(const std::string& why) {
 }
 
 Expected<void> Follower::handle(const std::string& bytes) {
+  if (!is_standby_message(bytes)) {
+    // A broker answers a peer whose key it has revoked as it answers a worker.
+    const auto reply = decode_message<WorkerReply>(bytes);
+    const auto* const refused = reply ? std::get_if<Refused>(&reply->body) : nullptr;
+    if (refused != nullptr) {
+      if (refused->reason != last_refusal_)
+        options_.log(NoteLevel::warning, "the primary refuses this standby: " + refused->reason);
+      last_refusal_ = refused->reason;
+      return {};
+    }
+  }
   KQ_TRY_VALUE(const auto message, decode_standby(bytes));
   if (const auto* refused = std::get_if<NotFollowed>(&message)) {
     if (refused->reason != last_refusal_) options_.log(NoteLevel::warning, "not followed: " + refused->reason);

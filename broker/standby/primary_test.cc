@@ -10,6 +10,8 @@
 #include <functional>
 
 #include "broker/standby/follower.h"
+#include "core/codec/codec.h"
+#include "core/messages.h"
 #include "store/keys.h"
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
@@ -212,6 +214,17 @@ TEST_F(PrimaryTest, the_key_of_a_worker_may_not_copy_the_store) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(step());
   EXPECT_FALSE(primary->is_connected());
   EXPECT_THAT(said, HasSubstr("a key with the role standby is needed"));
+}
+
+TEST_F(PrimaryTest, a_standby_whose_key_is_revoked_says_so_and_stands_by) {
+  start_primary();
+  start_follower();
+  const Refused revoked{"its key has been revoked"};
+  for (int i = 0; i < 2; ++i) {
+    wire.to_standby.push_back(encode_message(Message<WorkerReply>{0, revoked}));
+    ASSERT_TRUE(follower->turn(0));
+  }
+  EXPECT_EQ(said, "the primary refuses this standby: its key has been revoked\n");
 }
 
 TEST_F(PrimaryTest, a_broker_that_hears_of_a_later_epoch_ends) {

@@ -496,8 +496,9 @@ ExitCode run(SubmitCommandLine line, Report& report) {
     line.request.inputs = {stdin_file->path()};
     line.request.options.input_name = "standard input";
   }
-  if (!line.quiet) {
-    for (const std::string& note : line.notes) say(note);
+  for (const std::string& note : line.notes) {
+    if (!line.quiet) say(note);
+    report.add_note(note);
   }
   if (!line.key.empty()) {
     // A key that cannot be read is reported when the client connects.

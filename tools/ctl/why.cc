@@ -47,12 +47,14 @@ std::string draining_text(const Requirements& needs, const std::vector<WorkerSta
                                        : "all workers that can run it are draining");
 }
 
-// Returns which models the workers have, where a job asks for another one.
+// Returns which models the workers' GPUs have, where a job asks for another one.
 std::string models_text(const std::string& wanted, const std::vector<WorkerStatus>& workers) {
   constexpr std::size_t kModelsShown = 3;
   std::set<std::string> models;
   for (const WorkerStatus& worker : workers) {
-    for (const DeviceInfo& device : worker.devices) models.insert(device.model);
+    for (const DeviceInfo& device : worker.devices) {
+      if (device.kind == DeviceKind::cuda) models.insert(device.model);
+    }
   }
   if (wanted.empty() || models.contains(wanted)) return "";
   std::string text;
@@ -161,7 +163,7 @@ std::string queued_text(const JobStatus& status, const JobRecord& job, const std
                         const Pauses& pauses, std::int64_t now_ms) {
   const bool has_failed = !job.last_error.empty() && status.why != WaitReason::after_failure;
   return waiting_text(status, job, workers, pauses, now_ms) +
-         (has_failed ? "; its last attempt failed by a fault of kq: " + job.last_error : "") +
+         (has_failed ? "; an earlier attempt failed by a fault of kq: " + job.last_error : "") +
          (status.build_started_ms != 0 ? "; " + own_build_text(status, now_ms) + ", in advance" : "") +
          other_builds_text(other_builds(status, job, workers), now_ms);
 }

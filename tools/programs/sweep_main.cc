@@ -221,7 +221,9 @@ class Sweep {
     if (evaluation_.signal()) {
       const bool lacks_rows = !options_.csv.empty() && !is_gathered_;
       tell("stopped by a signal; finished jobs are kept; " +
-           (lacks_rows ? options_.csv + " was not written; " : std::string()) +
+           (!lacks_rows           ? std::string()
+            : options_.csv == "-" ? "the rows on standard output are not complete; "
+                                  : options_.csv + " was not written; ") +
            evaluation_.next_commands(run_, words_));
       const int code = kq::tools::exit_code_of_signal(*evaluation_.signal());
       if (!is_gathered_) return end_without_report(options_, run_, faults_, code);

@@ -68,8 +68,7 @@ std::string page_html(const PageFiles& files, const Page& page) {
   std::vector<std::string_view> allowed = scripts;
   if (holds_vega) allowed.push_back(files.vega);
   std::string html =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" + std::string(kPageMark) +
-      "\n"
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
       policy(allowed, page) +
       "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

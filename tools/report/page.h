@@ -10,9 +10,6 @@
 
 namespace kq::tools {
 
-// The line near the begin of each page by which kq knows its own pages.
-inline constexpr std::string_view kPageMark = "<meta name=\"generator\" content=\"kq\">";
-
 // The files in share/kq/report. A file of a library is empty where the library was absent when kq was built.
 struct PageFiles {
   std::string style = {};  // style.css

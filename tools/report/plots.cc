@@ -77,7 +77,7 @@ PlotValues fast_p_values(const Leaderboard& board) {
     for (const double p : thresholds) {
       values.next();
       values.put("p", p);
-      values.put("fraction", fast_p(best, board.problem_count, p));
+      values.put("fraction", fast_p(best, board.referenced_count, p));
       values.put("device", device);
     }
   }

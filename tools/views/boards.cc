@@ -57,7 +57,7 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
     DeviceSummary& summary = found.emplace_back();
     std::tie(summary.value, summary.device_model, summary.baseline) = group;
     const auto count = problem_counts.find({summary.value, summary.baseline});
-    summary.problem_count = count == problem_counts.end() ? problem_count : count->second;
+    summary.problem_count = count == problem_counts.end() ? referenced_count : count->second;
     summary.solved_count = best.size();
     summary.geometric_mean_speedup = kq::geometric_mean_speedup(best);
     for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, summary.problem_count, p));
@@ -78,8 +78,9 @@ void LeaderboardBuilder::add(const RunRow& row) {
   }
   const std::string value = value_of(row, options_.by);
   const bool has_reference = submission.backend != Backend::eval_program;
-  if (has_reference)
-    problems_[{value, submission.trials.baseline}].emplace(submission.problem.name, board_hash(submission));
+  const std::pair named{submission.problem.name, board_hash(submission)};
+  problems_.insert(named);
+  if (has_reference) referenced_[{value, submission.trials.baseline}].insert(named);
   if (!row.result) return;
   const std::string& device_model = row.result->device.model;
   if (has_reference && row_of(name_of(row.result->verdict)).terminal && !device_model.empty())
@@ -100,13 +101,14 @@ Leaderboard LeaderboardBuilder::finish() {
                     .partial_count = partial_count_,
                     .rows = first_of_each_board(standings_.finish(), options_.top),
                     .judged = judged_};
-  std::set<std::pair<std::string, Hash>> all;
-  for (const auto& [group, problems] : problems_) {
+  std::set<std::pair<std::string, Hash>> referenced;
+  for (const auto& [group, problems] : referenced_) {
     board.problem_counts[group] = problems.size();
-    all.insert(problems.begin(), problems.end());
+    referenced.insert(problems.begin(), problems.end());
   }
-  board.problem_count = all.size();
-  for (const auto& [name, hash] : all) {
+  board.problem_count = problems_.size();
+  board.referenced_count = referenced.size();
+  for (const auto& [name, hash] : problems_) {
     if (const auto others = other_names_.find(hash); others != other_names_.end())
       board.other_names.insert(others->second.begin(), others->second.end());
   }
@@ -140,15 +142,17 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
   Expected<std::vector<LeaderboardRow>> rows = all_boards(source);
   if (!rows) return failure(rows.error());
   std::map<Baseline, std::set<Hash>> problems;
+  std::set<Hash> reported;  // of boards without a reference
   Leaderboard board;
   for (LeaderboardRow& row : *rows) {
-    if (row.reference_ns > 0) problems[row.baseline].insert(row.problem_hash);
+    (row.reference_ns > 0 ? problems[row.baseline] : reported).insert(row.problem_hash);
     board.rows.push_back({.row = {std::move(row), 1, 0}, .are_ties_known = false});
   }
   for (const auto& [baseline, hashes] : problems) {
     board.problem_counts[{"", baseline}] = hashes.size();
-    board.problem_count += hashes.size();
+    board.referenced_count += hashes.size();
   }
+  board.problem_count = board.referenced_count + reported.size();
   return board;
 }
 

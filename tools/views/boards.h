@@ -43,13 +43,14 @@ struct DeviceSummary {
 };
 
 struct Leaderboard {
-  std::string run;                 // empty for the boards of all runs
-  std::string by;                  // BoardOptions::by
-  bool is_ranking = false;         // BoardOptions::is_ranking()
-  std::size_t problem_count = 0;   // distinct problems of the run, solved or not; or of the boards
-  std::size_t left_out_count = 0;  // passed jobs that are left out because of the guard's findings
-  std::size_t partial_count = 0;   // passed jobs that are on no board, because they ran a part of the workloads
-  std::vector<Standing> rows;      // the first kernels of each board
+  std::string run;                   // empty for the boards of all runs
+  std::string by;                    // BoardOptions::by
+  bool is_ranking = false;           // BoardOptions::is_ranking()
+  std::size_t problem_count = 0;     // distinct problems of the run, solved or not; or of the boards
+  std::size_t referenced_count = 0;  // of these, those whose kernels are compared with a reference
+  std::size_t left_out_count = 0;    // passed jobs that are left out because of the guard's findings
+  std::size_t partial_count = 0;     // passed jobs that are on no board, because they ran a part of the workloads
+  std::vector<Standing> rows;        // the first kernels of each board
   std::map<std::pair<std::string, Baseline>, std::size_t> problem_counts{};  // by value and baseline
   // Of BoardOptions::problem: the other names under which jobs that count on its boards were sent.
   std::set<std::string> other_names{};
@@ -80,7 +81,8 @@ class LeaderboardBuilder {
   std::string run_;
   BoardOptions options_;
   StandingsBuilder standings_;
-  std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> problems_;
+  std::set<std::pair<std::string, Hash>> problems_;
+  std::map<std::pair<std::string, Baseline>, std::set<std::pair<std::string, Hash>>> referenced_;
   std::map<Hash, std::set<std::string>> other_names_;  // of the boards of jobs that are not of BoardOptions::problem
   std::set<std::tuple<std::string, std::string, Baseline>> judged_;
   std::size_t left_out_count_ = 0;

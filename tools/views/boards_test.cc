@@ -63,6 +63,8 @@ TEST(boards, problems_that_their_own_programs_time_do_not_count_in_the_figures) 
   builder.add(reported);
   const Leaderboard board = builder.finish();
   EXPECT_EQ(board.rows.size(), 2u);
+  EXPECT_EQ(board.problem_count, 2u);
+  EXPECT_EQ(board.referenced_count, 1u);
   ASSERT_EQ(board.summaries().size(), 1u);
   EXPECT_EQ(board.summaries()[0].problem_count, 1u);
   EXPECT_EQ(board.summaries()[0].solved_count, 1u);

@@ -24,40 +24,39 @@ Expected<void> write(const fs::path& path, const std::string& text) {
   return file.commit();
 }
 
-// Returns whether a file is a page that kq has written.
-bool is_own_page(const fs::path& path) {
-  constexpr std::size_t kMarkedBytesMax = 512;
-  std::string begin(kMarkedBytesMax, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return path.extension() == ".html" && begin.find(kPageMark) != std::string::npos;
+// The list of the pages that a call has written, for the next call: a path below the folder in each line.
+constexpr const char* kPageList = "pages.txt";
+
+// Returns whether a line of the list may be a page of a call: boards/NAME.html or runs/NAME.html.
+bool is_page(const std::string& line) {
+  const std::size_t slash = line.find('/');
+  const std::string below = line.substr(0, slash);
+  return (below == "boards" || below == "runs") && line.find('/', slash + 1) == std::string::npos &&
+         line.ends_with(".html");
 }
 
-// Removes the pages of earlier calls: those in the folders of pages that are not among the written ones. Returns their
-// number.
-std::size_t remove_old_pages(const fs::path& folder, const std::set<fs::path>& written) {
-  std::vector<fs::path> old;
-  for (const char* below : {"boards", "runs"}) {
-    std::error_code ignored;
-    for (fs::directory_iterator entry(folder / below, ignored), end; !ignored && entry != end;
-         entry.increment(ignored)) {
-      if (!written.contains(entry->path()) && is_own_page(entry->path())) old.push_back(entry->path());
-    }
+// Removes the pages of the call before, which its list names, that this call has not written. Returns their number.
+Expected<std::size_t> remove_old_pages(const fs::path& folder, const std::set<std::string>& written) {
+  std::size_t count = 0;
+  std::ifstream list(folder / kPageList);
+  for (std::string line; std::getline(list, line);) {
+    if (!is_page(line) || written.contains(line)) continue;
+    std::error_code error;
+    count += fs::remove(folder / line, error) ? 1 : 0;
+    if (error) return bad_input("cannot remove " + (folder / line).string() + ": " + error.message());
   }
-  std::error_code ignored;
-  return static_cast<std::size_t>(
-      std::ranges::count_if(old, [&](const fs::path& page) { return fs::remove(page, ignored); }));
+  return count;
 }
 
 Expected<void> write_report(Source& source, const BoardFolderOptions& options, const PageFiles& files,
-                            const std::string& run, std::set<fs::path>& written) {
+                            const std::string& run, std::set<std::string>& written) {
   RunReport report({.run = run, .source = options.source, .made_at = options.made_at},
                    [&](const RunRow& row, const Hash& hash) { return readable_file(source, row, hash); });
   KQ_TRY(each_row(
       source, run, [&](const RunRow& row) { return report.add(row); }, true));
   for (const ReportFile& page : report.pages(files, report_name_of(run))) {
-    const fs::path path = fs::path(options.folder) / "runs" / page.name;
-    KQ_TRY(write(path, page.html));
+    const std::string path = "runs/" + page.name;
+    KQ_TRY(write(fs::path(options.folder) / path, page.html));
     written.insert(path);
   }
   return {};
@@ -80,9 +79,10 @@ Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOpti
   if (options.run.empty()) {
     KQ_TRY_VALUE(runs, all_runs(source));
   }
-  if (const fs::path index = fs::path(options.folder) / "index.html";
-      fs::exists(index) && !is_own_page(index) && !fs::exists(fs::path(options.folder) / "boards.json"))
-    return bad_input(index.string() + " is no page of kq; name another folder, or remove it");
+  const fs::path folder = options.folder;
+  std::error_code ignored;
+  if (fs::exists(folder / "index.html", ignored) && !fs::exists(folder / "boards.json", ignored))
+    return bad_input((folder / "index.html").string() + " is no page of boards; name another folder, or remove it");
   BoardCollector collector;
   std::size_t row_count = 0;
   for (const std::string& run : runs) {
@@ -97,7 +97,7 @@ Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOpti
   if (boards.empty()) return failure(Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
   BoardPagesOptions pages{
       .base_url = options.base_url, .source = options.source, .made_at = options.made_at, .report_of_run = {}};
-  std::set<fs::path> paths;
+  std::set<std::string> paths;
   for (const std::string& run : options.has_reports ? runs_on(boards) : std::set<std::string>()) {
     KQ_TRY(write_report(source, options, files, run, paths));
     pages.report_of_run.emplace(run, report_name_of(run));
@@ -105,10 +105,14 @@ Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOpti
   std::vector<BoardFile> written = board_pages(files, boards, pages);
   std::reverse(written.begin(), written.end());
   for (const BoardFile& file : written) {
-    KQ_TRY(write(fs::path(options.folder) / file.path, file.text));
-    paths.insert(fs::path(options.folder) / file.path);
+    KQ_TRY(write(folder / file.path, file.text));
+    paths.insert(file.path);
   }
-  return WrittenBoards{.board_count = boards.size(), .removed_count = remove_old_pages(options.folder, paths)};
+  KQ_TRY_VALUE(const std::size_t removed_count, remove_old_pages(folder, paths));
+  std::string list;
+  for (const std::string& path : paths) list += is_page(path) ? path + '\n' : "";
+  KQ_TRY(write(folder / kPageList, list));
+  return WrittenBoards{.board_count = boards.size(), .removed_count = removed_count};
 }
 
 }  // namespace kq::tools

@@ -22,8 +22,8 @@ struct WrittenBoards {
   std::size_t removed_count = 0;  // pages of earlier calls
 };
 
-// Each file appears whole or not at all; the index is the last. Then removes the pages of kq in the folder's `boards`
-// and `runs` that this call did not write: no page leads to them.
+// Each file appears whole or not at all; the index is the last. Then removes the pages that the call before has written
+// and this one has not, because no page leads to them; pages.txt in the folder lists the pages of a call.
 Expected<WrittenBoards> write_board_folder(Source& source, const BoardFolderOptions& options);
 
 // Returns a file name for a name that may hold any character. Names that differ have names of files that differ.

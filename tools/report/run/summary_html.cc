@@ -129,8 +129,8 @@ std::string tiles_html(const RunSummary& summary) {
       tile_html(percent(funnel.faster, funnel.submitted), "faster than the reference", std::to_string(funnel.faster));
   for (const DeviceSummary& device : summary.board.summaries())
     html += tile_html(speedup_text(device.geometric_mean_speedup), "geometric mean speedup",
-                      std::to_string(device.solved_count) + " of " + counted(summary.board.problem_count, "problem") +
-                          ", " + device.device_model);
+                      std::to_string(device.solved_count) + " of " +
+                          counted(summary.board.referenced_count, "problem") + ", " + device.device_model);
   html += "</dl>\n<div class=\"verdicts\"><div class=\"bar\" aria-hidden=\"true\">";
   std::vector<std::pair<std::string, std::size_t>> outcomes(summary.count_by_outcome.begin(),
                                                             summary.count_by_outcome.end());
