@@ -26,7 +26,8 @@ struct ServerOptions {
   // The key folder, see net/keys.h; if empty, the broker runs without keys and only on a loopback address
   std::string key_folder{};
   ServerLimits limits{};
-  // By Side: what a peer whose key has been revoked gets for each message; its connection stays open. Empty: nothing.
+  // The broker answers each message of a peer whose key has been revoked with this text, one for each Side. The
+  // connection of the peer stays open. An empty text means that the broker does not answer.
   std::array<std::string, 2> farewells{};
 };
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <string_view>
 
 #include "core/limits.h"
 #include "producer/formats/problem_folder.h"
@@ -12,6 +14,8 @@
 
 namespace kq::producer {
 namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
 
 class Descriptor {
  public:
@@ -32,7 +36,7 @@ Expected<std::string> checked(const std::string& where, std::string text) {
     return bad_input(where + " is " + std::to_string(text.size()) + " bytes, a source may have " +
                      std::to_string(kFileBytesMax));
   }
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return bad_input(where + " is empty");
+  if (text.find_first_not_of(kBlanks) == std::string::npos) return bad_input(where + " is empty");
   if (!where.ends_with(".cubin") && text.find('\0') != std::string::npos)
     return bad_input(where + " is no source text: it holds NUL bytes");
   return text;
@@ -82,6 +86,17 @@ Expected<std::string> contents(const FileRef& file) {
   if (!text) return text;
   text = checked(where, std::move(*text));
   return text && file.is_problem ? with_files_beside(std::move(*text), file.path) : text;
+}
+
+bool is_blank(const FileRef& file) {
+  if (file.text) return file.text->find_first_not_of(kBlanks) == std::string::npos;
+  std::ifstream content(file.path, std::ios::binary);
+  if (!content.is_open()) return false;
+  char c = 0;
+  while (content.get(c)) {
+    if (kBlanks.find(c) == std::string_view::npos) return false;
+  }
+  return content.eof();
 }
 
 bool is_file(const std::filesystem::path& path) {

@@ -26,6 +26,9 @@ FileRef problem_ref(const std::filesystem::path& path);
 // a pipe. Error texts start with the path.
 Expected<std::string> contents(const FileRef& file);
 
+// Returns whether the content has nothing but blanks and ends of lines. A file that cannot be read is not blank.
+bool is_blank(const FileRef& file);
+
 // Returns whether the path is a regular file. A path that cannot be inspected is none.
 bool is_file(const std::filesystem::path& path);
 

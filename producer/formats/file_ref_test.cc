@@ -48,6 +48,9 @@ TEST_F(FileRefTest, refuses_content_that_is_no_source_text) {
   EXPECT_EQ(error_text("empty.py"), "empty.py is empty");
   EXPECT_EQ(error_text("blank.py"), "blank.py is empty");
   EXPECT_EQ(error_text("binary.py"), "binary.py is no source text: it holds NUL bytes");
+  EXPECT_TRUE(is_blank(file_ref(folder_ / "empty.py")) && is_blank(file_ref(folder_ / "blank.py")));
+  EXPECT_FALSE(is_blank(file_ref(folder_ / "binary.py")) || is_blank(file_ref(folder_ / "gone.py")));
+  EXPECT_TRUE(is_blank({.name = "text.py", .path = "here:1", .text = "\n"}));
 }
 
 TEST_F(FileRefTest, refuses_a_path_that_is_no_file_without_blocking) {

@@ -92,9 +92,7 @@ class Evaluated {
   void add(std::uint32_t problem, const Json& result, std::optional<std::uint32_t> level) {
     const Json* const sample = result.find("sample_id");
     if (sample == nullptr || sample->integer() == nullptr) return;
-    const Json* const metadata = result.find("metadata");
-    const Json* const named = metadata != nullptr ? metadata->find(kKernelBenchLevelKey) : nullptr;
-    if (named != nullptr && named->integer() != nullptr) level = static_cast<std::uint32_t>(*named->integer());
+    if (const auto named = level_of_result(result)) level = named;
     if (level) {
       samples_.insert({*level, problem, static_cast<std::uint32_t>(*sample->integer())});
     } else {

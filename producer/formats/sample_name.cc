@@ -24,6 +24,13 @@ std::optional<SampleName> parse_sample_name(std::string_view file_name) {
   return right ? std::optional(name) : std::nullopt;
 }
 
+std::optional<std::uint32_t> level_of_result(const Json& result) {
+  const Json* const metadata = result.find("metadata");
+  const Json* const level = metadata == nullptr ? nullptr : metadata->find(kKernelBenchLevelKey);
+  if (level == nullptr || level->integer() == nullptr) return std::nullopt;
+  return static_cast<std::uint32_t>(*level->integer());
+}
+
 std::string sample_label(const SampleName& name) {
   return "level_" + std::to_string(name.level) + "_problem_" + std::to_string(name.problem) + "_sample_" +
          std::to_string(name.sample);

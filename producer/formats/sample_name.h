@@ -7,11 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "producer/client/json.h"
+
 namespace kq::producer {
 
-// The member of a result's metadata in eval_results.json that names its level, which KernelBench's own scripts do not
-// write: the file has the problem's number only.
+// The member of a result's metadata in eval_results.json that names its level. KernelBench's own scripts do not write
+// it, and the file itself has the number of the problem only.
 inline constexpr const char* kKernelBenchLevelKey = "kq_level";
+// Returns the level that a result of eval_results.json names, or nothing.
+std::optional<std::uint32_t> level_of_result(const Json& result);
 
 struct SampleName {
   std::uint32_t level = 0;

@@ -18,5 +18,11 @@ TEST(sample_name, a_label_is_the_name_without_its_ending) {
   EXPECT_EQ(sample_label({1, 19, 0}), "level_1_problem_19_sample_0");
 }
 
+TEST(level_of_result, is_in_the_metadata) {
+  EXPECT_EQ(level_of_result(*parse_json(R"({"metadata": {"kq_level": 2}})")), 2u);
+  EXPECT_EQ(level_of_result(*parse_json(R"({"metadata": {}})")), std::nullopt);
+  EXPECT_EQ(level_of_result(*parse_json("{}")), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kq::producer

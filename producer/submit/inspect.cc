@@ -3,10 +3,8 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <string_view>
 
 #include "producer/client/sentences.h"
 #include "producer/formats/formats.h"
@@ -16,8 +14,6 @@ namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kBlanks = " \t\r\n";
 
 // Returns the name of the run of an input: "monday" for "sweeps/monday/" and "sweeps/monday/submissions.jsonl", and
 // "add" for "add.py".
@@ -55,19 +51,6 @@ fs::path common_folder(const std::vector<fs::path>& inputs) {
 // submitted in its place.
 constexpr const char* kEmptySource = "# the file was empty\n";
 
-// Returns whether a kernel in Python has a source without any text.
-bool is_empty(const FileRef& source) {
-  if (!source.name.ends_with(".py")) return false;
-  if (source.text) return source.text->find_first_not_of(kBlanks) == std::string::npos;
-  std::ifstream file(source.path, std::ios::binary);
-  if (!file.is_open()) return false;  // the mistake is reported when the file is packed
-  char c = 0;
-  while (file.get(c)) {
-    if (kBlanks.find(c) == std::string_view::npos) return false;
-  }
-  return file.eof();
-}
-
 // Calls `visit` with each candidate of all inputs in their order, and with its number, counted from 0. `others` gets
 // mistakes and notes.
 using VisitCandidate = std::function<void(std::uint32_t ordinal, const Candidate& candidate)>;
@@ -80,8 +63,9 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
                         is_named_as_kernel(request.inputs.front());
   CandidateSink sink = others;
   sink.candidate = [&](Candidate candidate) {
-    if (!is_alone && is_empty(candidate.files.front())) {
-      candidate.files.front().text = kEmptySource;
+    FileRef& entry = candidate.files.front();
+    if (!is_alone && entry.name.ends_with(".py") && is_blank(entry)) {
+      entry.text = kEmptySource;
       ++empty_count;
     }
     if (ordinal < kSubmissionsMax) visit(ordinal, candidate);

@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <tuple>
 
 #include "producer/formats/sample_name.h"
@@ -204,7 +203,7 @@ class KernelBenchExport final : public Export {
     KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
     for (const auto& [problem, sample, result] : results) {
-      if (const auto other = level_of(result); other && *other != level)
+      if (const auto other = producer::level_of_result(result); other && *other != level)
         return bad_input(path.string() + " has results of level " + std::to_string(*other) + ", and those of level " +
                          std::to_string(level) + " would take their places; write them to another folder with -o");
       const Entry entry{level, problem, sample, 0, 0};
@@ -217,13 +216,6 @@ class KernelBenchExport final : public Export {
     }
     sort_entries();
     return {};
-  }
-
-  // Returns the level that a result of eval_results.json names, or nothing.
-  static std::optional<std::int64_t> level_of(const producer::Json& result) {
-    const producer::Json* const metadata = result.find("metadata");
-    const producer::Json* const level = metadata == nullptr ? nullptr : metadata->find(producer::kKernelBenchLevelKey);
-    return level != nullptr && level->integer() != nullptr ? std::optional(*level->integer()) : std::nullopt;
   }
 
   static bool is_before(const Entry& a, const Entry& b) {

@@ -83,13 +83,13 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
   producer::SubmitOptions options;
   if (plan_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*plan_.timeout_s * 1e3);
   options.busy = producer::BusyReporter(sys::monotonic_now_ms, [&](const std::string& news) {
-    std::cerr << plan_.program << ": " << printable(news) << '\n';
+    tell(news);
     start_worker();  // without a worker the queue would stay full
   });
   producer::Prepared prepared = wanted;
   if (!state_.empty()) put_first(*client, prepared);
   if (const auto sentence = producer::replaced_rows(prepared, producer::look_at_rows(*client, prepared.run))) {
-    std::cerr << plan_.program << ": " << printable(*sentence) << '\n';
+    tell(*sentence);
     notes_.push_back(*sentence);
   }
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
@@ -281,9 +281,13 @@ std::string Evaluation::next_commands(const std::string& run, const std::vector<
          producer::shell_quoted(run) + where;
 }
 
-// Prints news on a line of its own.
+// Prints news, unless the plan is quiet.
 void Evaluation::say(const std::string& sentence) {
-  if (plan_.is_quiet) return;
+  if (!plan_.is_quiet) tell(sentence);
+}
+
+// Prints a sentence on a line of its own.
+void Evaluation::tell(const std::string& sentence) {
   if (line_ != nullptr) line_->end();
   std::cerr << plan_.program << ": " << printable(sentence) << '\n';
 }
@@ -312,10 +316,7 @@ bool Evaluation::interrupted() {
   if (stack_ && !stack_error_) {
     const Expected<std::optional<std::string>> note = stack_->restart_ended();
     if (!note) stack_error_ = note.error();
-    if (note && *note) {
-      if (line_ != nullptr) line_->end();
-      std::cerr << plan_.program << ": " << **note << '\n';
-    }
+    if (note && *note) tell(**note);
   }
   if (!state_.empty() && !stack_ && !stack_error_ && !url_.empty()) take_over();
   return sleep(0) || stack_error_.has_value();

@@ -75,6 +75,7 @@ class Evaluation {
   void resume_others();
   void start_worker();
   void say(const std::string& sentence);
+  void tell(const std::string& sentence);
   void gather_after_signal(const producer::SubmitSummary& submitted, const Gather& gather);
   bool interrupted();
   bool sleep(std::int64_t ms);
