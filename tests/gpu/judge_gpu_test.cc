@@ -1,6 +1,5 @@
 // Tests of the judge on a real GPU: windows that processes share, the timed interval, and faults of a child's CUDA
 // context.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -24,6 +23,7 @@
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"
 #include "tests/gpu/gpu_child.h"
+#include "tests/gpu/write_to_device.h"
 
 namespace kq::judge {
 namespace {
@@ -117,15 +117,6 @@ class JudgeGpuTest : public testing::Test {
     for (int i = 0; i < n; ++i) all.push_back(interval_ns(child, command, seed));
     std::sort(all.begin(), all.end());
     return all;
-  }
-
-  // Copies host bytes to device memory, which the judge itself never does.
-  static void write(const Memory& to, std::span<const std::byte> bytes) {
-    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
-    using Copy = cuda::Result (*)(cuda::Pointer, const void*, std::size_t);
-    const auto copy = reinterpret_cast<Copy>(::dlsym(library, "cuMemcpyHtoD_v2"));
-    ASSERT_NE(copy, nullptr);
-    ASSERT_EQ(copy(to.address(), bytes.data(), bytes.size()), cuda::kSuccess);
   }
 
   std::unique_ptr<Device> device_;
@@ -382,14 +373,14 @@ TEST_F(JudgeGpuTest, device_and_host_find_the_same_differences) {
     for (int round = 0; round < 6; ++round) {
       std::vector<std::byte> host(bytes);
       for (std::byte& byte : host) byte = static_cast<std::byte>(dtype == Dtype::boolean ? random() % 2 : random());
-      write(*a, host);
+      write_to_device(*a, host);
       // 0: equal; 1: the last bit of one byte in the middle; 2: the last byte; 3: one at random; 4 and 5: small errors
       // everywhere
       if (round == 1) host[bytes / 2] ^= std::byte{1};
       if (round == 2) host[bytes - 1] ^= std::byte{64};
       if (round == 3) host[random() % bytes] ^= std::byte{16};
       if (round >= 4 && tolerance.rtol > 0) nudge(dtype, host, round == 5);
-      write(*b, host);
+      write_to_device(*b, host);
       Comparison by_host(dtype, tolerance);
       std::vector<std::byte> expected(bytes), got(bytes);
       ASSERT_TRUE(device_->read(expected, *a, 0) && device_->read(got, *b, 0));
@@ -481,6 +472,16 @@ TEST_F(JudgeGpuTest, comparing_memory_is_fast_enough) {
   Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
   timed("compare float32", [&] { EXPECT_TRUE(checks.compare(comparison, {*buffer, 0}, {*window, 0}, kBytes)); });
   EXPECT_TRUE(comparison.equal());
+  ASSERT_TRUE(device_->fill(*buffer, 0, kBytes, 0x40000000));
+  timed("measure wrong float32", [&] { EXPECT_TRUE(checks.compare(comparison, {*buffer, 0}, {*window, 0}, kBytes)); });
+  EXPECT_FALSE(comparison.equal());
+  const DeviceComparison numbers{.expected = buffer.get(),
+                                 .got = window.get(),
+                                 .bytes = kBytes / 2,
+                                 .dtype = channel::Dtype::float32,
+                                 .tolerance = comparison.tolerance()};
+  const DeviceTruth truth{.memory = buffer.get(), .dtype = channel::Dtype::float64};
+  timed("measure half by the truth", [&] { EXPECT_TRUE(*device_->measure_by_truth(truth, numbers)); });
 }
 
 // Measures the work of the judge in a trial besides its two timed intervals, for inputs and outputs of one size.

@@ -456,6 +456,24 @@ void Comparison::add_agreed(std::uint64_t elements, double max_abs_err, double m
   max_rel_err_ = std::max(max_rel_err_, max_rel_err);
 }
 
+void Comparison::add_measured(std::uint64_t elements, const ErrorRecord& record, NumberPair first, NumberPair worst) {
+  Comparison measured(dtype_, tolerance_);
+  measured.total_ = elements;
+  measured.mismatched_ = record.wrong;
+  measured.not_finite_ = record.not_finite;
+  measured.max_abs_err_ = record.max_abs_err;
+  measured.max_rel_err_ = record.max_rel_err;
+  measured.first_ = record.first;
+  measured.first_expected_ = first.expected;
+  measured.first_got_ = first.got;
+  measured.last_ = record.last;
+  measured.worst_ = record.worst;
+  measured.worst_expected_ = worst.expected;
+  measured.worst_got_ = worst.got;
+  measured.worst_excess_ = record.worst_excess;
+  append(measured);
+}
+
 Mismatch Comparison::mismatch() const {
   return {.trial = 0,
           .output = 0,

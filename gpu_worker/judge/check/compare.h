@@ -15,6 +15,7 @@
 
 #include "core/verdict.h"
 #include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/records.h"
 #include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
@@ -44,6 +45,12 @@ std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> 
 // rounded.
 std::vector<double> values_of(channel::Dtype dtype, std::span<const std::byte> bytes);
 
+// The expected and the submission's number of one element.
+struct NumberPair {
+  double expected = 0;
+  double got = 0;
+};
+
 // Compares one output, piece by piece: tensors larger than a staging buffer come in order.
 class Comparison {
  public:
@@ -54,6 +61,9 @@ class Comparison {
   void add(std::span<const std::byte> expected, std::span<const std::byte> got);
   // Replaces all calls of add() where the device has found that all elements agree, with these worst errors.
   void add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err);
+  // Replaces all calls of add() where the device has measured all elements. `first` and `worst` are the numbers of the
+  // elements that the record names so.
+  void add_measured(std::uint64_t elements, const ErrorRecord& record, NumberPair first, NumberPair worst);
   channel::Dtype dtype() const { return dtype_; }
   Tolerance tolerance() const { return tolerance_; }
 

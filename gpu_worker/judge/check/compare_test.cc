@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/check/slices.h"
+#include "gpu_worker/judge/testing/measured_on_host.h"
 
 namespace kq::judge {
 namespace {
@@ -282,6 +283,48 @@ TEST(Compare, a_share_of_elements_may_differ_where_the_problem_says_so) {
   EXPECT_FALSE(is_right(0.99));
   got[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(is_right(0.5)) << "a number that is not finite is never within a tolerance";
+}
+
+// Threads of a device that take every seventh element find what the host finds, in total.
+TEST(Compare, records_of_a_device_replace_the_comparison_of_the_host) {
+  constexpr std::uint64_t kThreads = 7;
+  const Tolerance tolerance = tolerance_for(Dtype::float64, {}, {});
+  std::mt19937_64 random(5);
+  for (const double special : {0.0, -0.0, kNan, kInf, -kInf, 1e308}) {
+    std::vector<double> expected(3'001), got;
+    for (double& value : expected) value = static_cast<double>(random() % 64) / 8 - 4;
+    got = expected;
+    for (double& value : got) value += random() % 20 == 0 ? static_cast<double>(random() % 4) : 1e-9;
+    for (int i = 0; i < 9; ++i) (i % 3 == 0 ? expected : got)[random() % got.size()] = special;
+    got[1'500] = 4e3;
+    const Comparison by_host = compare(Dtype::float64, expected, got, tolerance.rtol, tolerance.atol);
+    std::vector<ErrorRecord> records(kThreads);
+    for (std::uint64_t i = 0; i < got.size(); ++i) note(records[i % kThreads], i, expected[i], got[i], tolerance);
+    const ErrorRecord record = merged(records);
+    Comparison by_device(Dtype::float64, tolerance);
+    by_device.add_measured(got.size(), record, {expected[record.first], got[record.first]},
+                           {expected[record.worst], got[record.worst]});
+    const Mismatch a = by_device.mismatch(), b = by_host.mismatch();
+    EXPECT_EQ(a.mismatched, b.mismatched) << special;
+    EXPECT_EQ(a.total, b.total);
+    EXPECT_EQ(a.not_finite, b.not_finite) << special;
+    EXPECT_EQ(a.element, b.element) << special;
+    EXPECT_EQ(a.max_abs_err, b.max_abs_err) << special;
+    EXPECT_EQ(a.max_rel_err, b.max_rel_err) << special;
+    EXPECT_EQ(by_device.worst(), by_host.worst()) << special;
+    EXPECT_EQ(by_device.last(), by_host.last()) << special;
+    EXPECT_EQ(by_device.reason(), by_host.reason()) << special;
+    EXPECT_EQ(by_device.equal(), by_host.equal());
+  }
+}
+
+TEST(Compare, a_device_may_find_that_no_element_is_wrong) {
+  Comparison comparison(Dtype::float32, {});
+  comparison.add_measured(8, {.max_abs_err = 0.5, .max_rel_err = 0.25}, {}, {});
+  EXPECT_TRUE(comparison.equal());
+  EXPECT_EQ(comparison.mismatch().total, 8u);
+  EXPECT_EQ(comparison.max_abs_err(), 0.5);
+  EXPECT_EQ(comparison.max_rel_err(), 0.25);
 }
 
 TEST(Compare, the_submissions_tolerance_goes_before_the_problems_and_that_before_the_dtypes) {

@@ -43,18 +43,43 @@ Expected<std::optional<Agreement>> MemoryChecks::compare_on_device(const DeviceC
   });
 }
 
+// The numbers of elements that the device names are read one by one: there are two of them.
+Expected<NumberPair> MemoryChecks::pair_at(const DeviceComparison& tensor, std::uint64_t element) {
+  const std::uint64_t element_bytes = channel::element_bytes(*tensor.dtype);
+  const std::uint64_t at = element * element_bytes;
+  KQ_TRY_VALUE(const auto expected,
+               numbers(*tensor.dtype, {*tensor.expected, tensor.expected_offset + at}, element_bytes));
+  KQ_TRY_VALUE(const auto got, numbers(*tensor.dtype, {*tensor.got, tensor.got_offset + at}, element_bytes));
+  return NumberPair{expected.front(), got.front()};
+}
+
+Expected<bool> MemoryChecks::measure_on_device(Comparison& comparison, const DeviceComparison& tensor) {
+  KQ_TRY_VALUE(const auto record, device_.measure(tensor));
+  if (!record) return false;
+  NumberPair first, worst;
+  if (record->wrong > 0) {
+    KQ_TRY_VALUE(first, pair_at(tensor, record->first));
+    KQ_TRY_VALUE(worst, pair_at(tensor, record->worst));
+  }
+  comparison.add_measured(tensor.bytes / channel::element_bytes(*tensor.dtype), *record, first, worst);
+  return true;
+}
+
 Expected<void> MemoryChecks::compare(Comparison& comparison, Location expected, Location got, std::uint64_t bytes) {
-  KQ_TRY_VALUE(const auto agreed, compare_on_device({.expected = &expected.memory,
-                                                     .expected_offset = expected.offset,
-                                                     .got = &got.memory,
-                                                     .got_offset = got.offset,
-                                                     .bytes = bytes,
-                                                     .dtype = comparison.dtype(),
-                                                     .tolerance = comparison.tolerance()}));
+  const DeviceComparison tensor{.expected = &expected.memory,
+                                .expected_offset = expected.offset,
+                                .got = &got.memory,
+                                .got_offset = got.offset,
+                                .bytes = bytes,
+                                .dtype = comparison.dtype(),
+                                .tolerance = comparison.tolerance()};
+  KQ_TRY_VALUE(const auto agreed, compare_on_device(tensor));
   if (agreed) {
     comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), agreed->max_abs_err, agreed->max_rel_err);
     return {};
   }
+  KQ_TRY_VALUE(const bool is_measured, measure_on_device(comparison, tensor));
+  if (is_measured) return {};
   const std::uint64_t piece = piece_bytes_ * kComparedPieces;
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto e = buffer(expected_, std::min(piece, bytes - at));

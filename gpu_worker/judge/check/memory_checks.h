@@ -1,5 +1,6 @@
-// Checks of device memory. The device itself compares where it can; only where it finds a difference, or cannot
-// compare, the memory is read to the host and compared there, one piece at a time.
+// Checks of device memory. The device itself compares where it can, and measures floating-point numbers that are wrong.
+// Only where it finds another difference, or can do neither, the memory is read to the host and compared there, one
+// piece at a time.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +46,9 @@ class MemoryChecks {
     std::byte bytes[16];
   };
   Expected<std::optional<Agreement>> compare_on_device(const DeviceComparison& comparison);
+  // Has the device measure a whole tensor. Returns false where the device does not measure it.
+  Expected<bool> measure_on_device(Comparison& comparison, const DeviceComparison& tensor);
+  Expected<NumberPair> pair_at(const DeviceComparison& tensor, std::uint64_t element);
 
   // Returns the first `bytes` of the words. Allocates as many as are asked for, because touching memory takes 0.15 ms
   // for each MiB and a device that compares by itself never needs the words.

@@ -2,11 +2,15 @@
 
 #include <sys/mman.h>
 
+#include <cmath>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/testing/fake_device.h"
 
 namespace kq::judge {
 namespace {
@@ -17,6 +21,13 @@ class MemoryChecksTest : public testing::Test {
  protected:
   void poke(Memory& memory, std::uint64_t offset, char value) {
     reinterpret_cast<char*>(memory.address())[offset] = value;
+  }
+
+  static void expect_same(const Comparison& a, const Comparison& b) {
+    EXPECT_EQ(a.mismatch(), b.mismatch());
+    EXPECT_EQ(a.worst(), b.worst());
+    EXPECT_EQ(a.last(), b.last());
+    EXPECT_EQ(a.reason(), b.reason());
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
@@ -33,6 +44,25 @@ TEST_F(MemoryChecksTest, compares_a_tensor_of_many_pieces) {
   EXPECT_EQ(comparison.mismatch().element, 777u);
   EXPECT_EQ(comparison.mismatch().mismatched, 1u);
   EXPECT_EQ(comparison.mismatch().total, 1000u);
+}
+
+TEST_F(MemoryChecksTest, takes_over_what_the_device_measures) {
+  const std::vector<float> expected{1, 2, 3, 4, 5, 0, 7, NAN};
+  const std::vector<float> got{1, 2.5f, 3, 9, 5, 1e-6f, INFINITY, NAN};
+  std::memcpy(reinterpret_cast<void*>(a_->address()), expected.data(), 32);
+  std::memcpy(reinterpret_cast<char*>(b_->address()) + 4, got.data(), 32);
+  for (const auto& [dtype, is_measured] :
+       {std::pair(channel::Dtype::float32, 1), std::pair(channel::Dtype::int32, 0)}) {
+    Comparison by_host(dtype, {.rtol = 1e-4, .atol = 1e-4});
+    ASSERT_TRUE(checks_.compare(by_host, {*a_, 0}, {*b_, 4}, 32));
+    FakeDevice device;
+    device.can_compare = true;
+    MemoryChecks checks(device, kPieceBytes);
+    Comparison by_device(dtype, {.rtol = 1e-4, .atol = 1e-4});
+    ASSERT_TRUE(checks.compare(by_device, {*a_, 0}, {*b_, 4}, 32));
+    EXPECT_EQ(device.measurements, is_measured);
+    expect_same(by_device, by_host);
+  }
 }
 
 TEST_F(MemoryChecksTest, finds_the_first_byte_that_differs) {

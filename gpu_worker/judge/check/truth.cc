@@ -177,6 +177,18 @@ void TruthComparison::add(const StoredNumbers& truth, const StoredNumbers& expec
   for (const TruthComparison& slice : slices) append(slice);
 }
 
+void TruthComparison::add_measured(const TruthRecord& record) {
+  TruthComparison measured(tolerance_);
+  measured.count_ = record.count;
+  measured.truth_squares_ = record.truth_squares;
+  measured.submission_ = {record.submission_squares, record.submission_largest};
+  measured.reference_ = {record.reference_squares, record.reference_largest};
+  measured.is_within_ = record.beyond == 0;
+  measured.is_form_right_ = record.wrong_form == 0;
+  measured.is_truth_finite_ = record.special_truth == 0;
+  append(measured);
+}
+
 void TruthComparison::add_rounded(const StoredNumbers& truth, const StoredNumbers& rounded) {
   KQ_CHECK(elements_of(truth) == elements_of(rounded));
   std::vector<TruthComparison> slices(slice_count(truth), TruthComparison(tolerance_));

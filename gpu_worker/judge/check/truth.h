@@ -18,6 +18,7 @@
 #include "core/problem.h"
 #include "core/verdict.h"
 #include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/records.h"
 #include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
@@ -61,6 +62,8 @@ class TruthComparison {
   void add(std::span<const double> truth, std::span<const double> expected, std::span<const double> got);
   // The same for tensors of equally many elements. Several threads measure a large piece (slices.h).
   void add(const StoredNumbers& truth, const StoredNumbers& expected, const StoredNumbers& got);
+  // Replaces all calls of add() where the device has measured all elements.
+  void add_measured(const TruthRecord& record);
   // Adds the next piece of the truth from rounded inputs and parameters, which has the dtype of the truth.
   void add_rounded(std::span<const double> truth, std::span<const double> rounded);
   void add_rounded(const StoredNumbers& truth, const StoredNumbers& rounded);

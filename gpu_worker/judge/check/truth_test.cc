@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "gpu_worker/judge/testing/measured_on_host.h"
 
 namespace kq::judge {
 namespace {
@@ -74,6 +77,29 @@ TEST(Truth, large_tensors_are_measured_like_their_numbers) {
   EXPECT_EQ(slices.errors().submission_max, numbers.errors().submission_max);
   EXPECT_NEAR(slices.errors().submission_rms, numbers.errors().submission_rms, 1e-12);
   EXPECT_NEAR(slices.errors().reference_rms, 3e-4, 1e-6);
+}
+
+// Threads of a device that take every fifth element find what the host finds, in total.
+TEST(Truth, records_of_a_device_replace_the_sums_of_the_host) {
+  for (const double special : {0.0, kNan, std::numeric_limits<double>::infinity()}) {
+    for (int side = 0; side < 3; ++side) {
+      std::array<std::vector<double>, 3> sides{numbers(0), numbers(3e-4), numbers(1e-4)};
+      if (special != 0) sides[static_cast<std::size_t>(side)][5] = special;
+      const auto& [truth, expected, got] = sides;
+      TruthComparison by_host(kTight);
+      by_host.add(truth, expected, got);
+      std::vector<TruthRecord> records(5);
+      for (std::size_t i = 0; i < truth.size(); ++i) note(records[i % 5], truth[i], expected[i], got[i], kTight);
+      TruthComparison by_device(kTight);
+      by_device.add_measured(merged(records));
+      EXPECT_EQ(by_device.is_right({}), by_host.is_right({})) << special << " on side " << side;
+      EXPECT_EQ(by_device.is_conclusive(), by_host.is_conclusive()) << special << " on side " << side;
+      EXPECT_EQ(by_device.errors().submission_max, by_host.errors().submission_max);
+      EXPECT_EQ(by_device.errors().reference_max, by_host.errors().reference_max);
+      EXPECT_NEAR(by_device.errors().submission_rms, by_host.errors().submission_rms, 1e-15);
+      EXPECT_NEAR(by_device.errors().reference_rms, by_host.errors().reference_rms, 1e-15);
+    }
+  }
 }
 
 TEST(Truth, a_reference_far_from_it_lets_nothing_pass) {

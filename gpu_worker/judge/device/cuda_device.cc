@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/base/check.h"
 #include "gpu_worker/judge/device/cuda_compare.h"
 #include "gpu_worker/judge/device/cuda_kernels.h"
+#include "gpu_worker/judge/device/cuda_measure.h"
 #include "gpu_worker/judge/device/cuda_spin_kernel.h"
 #include "sys/fd.h"
 
@@ -141,6 +146,31 @@ class CudaDevice : public Device {
     return complete();
   }
 
+  Expected<std::optional<ErrorRecord>> measure(const DeviceComparison& comparison) override {
+    const auto format = real_format(comparison);
+    if (!format) return std::optional<ErrorRecord>();
+    const auto [expected, got] = sides(comparison);
+    return measured<ErrorRecord>([&](Pointer records) {
+      return kernels_->measure(*format, expected, got, comparison.bytes / format->part_bytes, comparison.tolerance.rtol,
+                               comparison.tolerance.atol, records);
+    });
+  }
+
+  Expected<std::optional<TruthRecord>> measure_by_truth(const DeviceTruth& truth,
+                                                        const DeviceComparison& comparison) override {
+    const auto format = real_format(comparison);
+    if (!format || (truth.dtype != channel::Dtype::float64 && truth.dtype != channel::Dtype::float32))
+      return std::optional<TruthRecord>();
+    const auto [expected, got] = sides(comparison);
+    const auto truth_format = *cuda::float_format(truth.dtype);
+    const std::uint64_t numbers = comparison.bytes / format->part_bytes;
+    const Pointer exact = at(*truth.memory, truth.offset, numbers * truth_format.part_bytes);
+    return measured<TruthRecord>([&](Pointer records) {
+      return kernels_->truth(truth_format, exact, *format, expected, got, numbers, comparison.tolerance.rtol,
+                             comparison.tolerance.atol, records);
+    });
+  }
+
   // Bytes beyond the cache's size go to the memory, on both edges of the memory's clock.
   double write_floor_ns(std::uint64_t bytes) const override {
     const std::uint64_t to_memory = bytes - std::min(bytes, cache_bytes_);
@@ -254,6 +284,28 @@ class CudaDevice : public Device {
     const auto format = comparison.dtype ? cuda::float_format(*comparison.dtype) : std::nullopt;
     return format ? comparisons_->add_numbers(*format, expected, got, comparison.bytes, comparison.tolerance)
                   : comparisons_->add_bytes(expected, got, comparison.bytes);
+  }
+
+  // Returns the format of elements that are one floating-point number each, and nothing for others.
+  static std::optional<cuda::FloatFormat> real_format(const DeviceComparison& comparison) {
+    const auto format = comparison.dtype ? cuda::float_format(*comparison.dtype) : std::nullopt;
+    return format && format->part_bytes == channel::element_bytes(*comparison.dtype) ? format : std::nullopt;
+  }
+
+  static std::pair<Pointer, Pointer> sides(const DeviceComparison& comparison) {
+    return {at(*comparison.expected, comparison.expected_offset, comparison.bytes),
+            at(*comparison.got, comparison.got_offset, comparison.bytes)};
+  }
+
+  // Returns what the records say that `launch` has a kernel write. Reading them waits for the kernel.
+  template <class Record>
+  Expected<std::optional<Record>> measured(const std::function<Expected<void>(Pointer records)>& launch) {
+    KQ_TRY_VALUE(const auto memory, make_private(cuda::kMeasureThreads * sizeof(Record)));
+    if (!memory) return std::optional<Record>();
+    KQ_TRY(launch(memory->address()));
+    std::vector<Record> records(cuda::kMeasureThreads);
+    KQ_TRY(read(std::as_writable_bytes(std::span(records)), *memory, 0));
+    return std::optional<Record>(merged(records));
   }
 
   // Waits for a copy or fill, unless it is only to be queued.

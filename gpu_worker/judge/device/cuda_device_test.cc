@@ -192,6 +192,53 @@ TEST_F(CudaDeviceTest, compares_memory_on_the_device) {
   EXPECT_EQ(gpu.syncs, syncs) << "the kernels publish their results without a synchronisation";
 }
 
+TEST_F(CudaDeviceTest, measures_real_numbers_on_the_device) {
+  using channel::Dtype;
+  const auto memory = std::move(*device().make_private(256));
+  const std::set<std::uint64_t> before = gpu.allocated;
+  const auto comparison = [&](Dtype dtype) {
+    return DeviceComparison{.expected = memory.get(),
+                            .expected_offset = 64,
+                            .got = memory.get(),
+                            .got_offset = 128,
+                            .bytes = 64,
+                            .dtype = dtype};
+  };
+  gpu.launched.clear();
+  const auto errors = device().measure(comparison(Dtype::float32));
+  ASSERT_TRUE(errors && *errors);
+  EXPECT_EQ((*errors)->wrong, 16u);
+  EXPECT_EQ((*errors)->last, 15u);
+  EXPECT_EQ((*errors)->worst, 0u);
+  const DeviceTruth truth{.memory = memory.get(), .dtype = Dtype::float64};
+  const auto found = device().measure_by_truth(truth, comparison(Dtype::bfloat16));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->count, 32u);
+  EXPECT_EQ((*found)->truth_squares, 4 * 32);
+  EXPECT_EQ(gpu.launched, (std::vector<std::string>{"kq_measure_float32", "kq_truth_float64_bfloat16"}));
+  for (const Dtype other : {Dtype::complex64, Dtype::complex32, Dtype::int32, Dtype::boolean, Dtype::float8_e8m0fnu}) {
+    EXPECT_FALSE(*device().measure(comparison(other)));
+    EXPECT_FALSE(*device().measure_by_truth(truth, comparison(other)));
+  }
+  EXPECT_FALSE(*device().measure_by_truth({.memory = memory.get(), .dtype = Dtype::int64}, comparison(Dtype::float32)));
+  EXPECT_EQ(gpu.allocated, before) << "the records' memory is freed";
+}
+
+TEST_F(CudaDeviceTest, measures_nothing_without_room_and_fails_with_a_broken_driver) {
+  const auto memory = std::move(*device().make_private(64));
+  const DeviceComparison comparison{
+      .expected = memory.get(), .got = memory.get(), .bytes = 64, .dtype = channel::Dtype::float64};
+  gpu.failing = "allocate";
+  gpu.failure = cuda::kOutOfMemory;
+  EXPECT_FALSE(*device().measure(comparison));
+  gpu.failure = kBroken;
+  EXPECT_FALSE(device().measure(comparison));
+  gpu.failing = "launch";
+  EXPECT_EQ(device().measure(comparison).error().message, "cuLaunchKernel of kq_measure_float64: fake error (700)");
+  gpu.failing = "copy_to_host";
+  EXPECT_FALSE(device().measure(comparison));
+}
+
 TEST_F(CudaDeviceTest, errors_name_the_operation) {
   const auto window = std::move(*device().make_window(4096));
   std::array<std::byte, 4> bytes{};

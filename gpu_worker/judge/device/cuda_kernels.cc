@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "gpu_worker/judge/device/cuda_measure.h"
+#include "gpu_worker/judge/device/cuda_text.h"
 
 namespace kq::judge::cuda {
 namespace {
@@ -13,6 +15,7 @@ using channel::Dtype;
 constexpr unsigned kBlock = 256;  // threads
 static_assert(kPublishMax <= kBlock);
 constexpr unsigned kBlocksMax = 2'048;  // where there is more work, each thread runs a loop
+static_assert(kMeasureThreads % kBlock == 0 && kMeasureThreads / kBlock <= kBlocksMax);
 
 constexpr std::string_view kHead = R"(
 .version 7.0
@@ -73,19 +76,6 @@ STOPPED:
   ret;
 }
 )";
-
-// EACH of the texts below. Every thread takes the elements %i, %i + %step, ... that are less than %n.
-constexpr std::string_view kEach = R"(mov.u32 %block, %ctaid.x;
-  mov.u32 %threads, %ntid.x;
-  mov.u32 %thread, %tid.x;
-  mov.u32 %blocks, %nctaid.x;
-  mul.wide.u32 %i, %block, %threads;
-  cvt.u64.u32 %at, %thread;
-  add.u64 %i, %i, %at;
-  mul.wide.u32 %step, %blocks, %threads;
-NEXT:
-  setp.ge.u64 %p, %i, %n;
-  @%p bra DONE;)";
 
 // NAME and BOTH are replaced. BOTH compares what lies at %i of both memories and branches to NEXT where it is equal.
 constexpr std::string_view kDiffer = R"(
@@ -337,15 +327,6 @@ constexpr Agree kAgrees[] = {
      "shl.b32 %word, %word, 8; cvt.u16.u32 %half, %word; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
 };
 
-std::string filled(std::string_view pattern, std::initializer_list<std::pair<std::string_view, std::string>> values) {
-  std::string text(pattern);
-  for (const auto& [name, value] : values) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size()))
-      text.replace(at, name.size(), value);
-  }
-  return text;
-}
-
 std::string quads_name(const FloatFormat& format) {
   return std::string(format.kernel) + "_quads";
 }
@@ -374,6 +355,23 @@ std::string compare_quad(const Agree& agree) {
   return text;
 }
 
+std::string load_of(const Agree& agree) {
+  return agree.from_byte.empty() ? std::string(agree.load)
+                                 : "ld.global.u8 %word, [%at]; " + std::string(agree.from_byte);
+}
+
+std::string_view name_of(const FloatFormat& format) {
+  return std::string_view(format.kernel).substr(std::string_view("kq_agree_").size());
+}
+
+std::vector<KernelText> measuring() {
+  std::vector<NumberLoad> loads;
+  for (const Agree& agree : kAgrees) {
+    loads.push_back({std::string(name_of(agree.format)), load_of(agree), agree.format.part_bytes});
+  }
+  return measuring_kernels(loads);
+}
+
 }  // namespace
 
 std::string ptx() {
@@ -389,15 +387,15 @@ std::string ptx() {
   text += filled(kWord, {{"EACH", std::string(kEach)}});
   text += kPublish;
   for (const Agree& agree : kAgrees) {
-    const std::string load = agree.from_byte.empty() ? std::string(agree.load)
-                                                     : "ld.global.u8 %word, [%at]; " + std::string(agree.from_byte);
-    const std::string one = filled(kNumber, {{"LOAD", load}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
-                            filled(kCompare, {{"PART", "0"}});
+    const std::string one =
+        filled(kNumber, {{"LOAD", load_of(agree)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
+        filled(kCompare, {{"PART", "0"}});
     for (const auto& [name, numbers] :
          {std::pair(std::string(agree.format.kernel), one), std::pair(quads_name(agree.format), compare_quad(agree))}) {
       text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NUMBERS", numbers}, {"NAME", name}});
     }
   }
+  for (const KernelText& kernel : measuring()) text += kernel.text;
   return text;
 }
 
@@ -440,6 +438,7 @@ Expected<void> Kernels::load(const Driver& driver) {
     names.emplace_back(agree.format.kernel);
     names.push_back(quads_name(agree.format));
   }
+  for (const KernelText& kernel : measuring()) names.push_back(kernel.name);
   for (const std::string& name : names) {
     if (const Result r = driver.module_function(&functions_[name], module_, name.c_str()); r != kSuccess) {
       return failure(error_of(driver, ("cuModuleGetFunction of " + name).c_str(), r));
@@ -517,6 +516,19 @@ Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Point
   if (rest == 0) return {};
   void* parameters[] = {&expected_rest, &got_rest, &rest, &rtol, &atol, &words};
   return launch(format.kernel, rest, parameters);
+}
+
+Expected<void> Kernels::measure(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t numbers,
+                                double rtol, double atol, Pointer records) const {
+  void* parameters[] = {&expected, &got, &numbers, &rtol, &atol, &records};
+  return launch(measure_kernel(name_of(format)).c_str(), kMeasureThreads, parameters);
+}
+
+Expected<void> Kernels::truth(const FloatFormat& truth_format, Pointer truth, const FloatFormat& format,
+                              Pointer expected, Pointer got, std::uint64_t numbers, double rtol, double atol,
+                              Pointer records) const {
+  void* parameters[] = {&truth, &expected, &got, &numbers, &rtol, &atol, &records};
+  return launch(truth_kernel(name_of(truth_format), name_of(format)).c_str(), kMeasureThreads, parameters);
 }
 
 }  // namespace kq::judge::cuda

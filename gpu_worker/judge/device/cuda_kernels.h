@@ -9,6 +9,8 @@
 //   publish  moves words of 8 bytes to mapped host memory, zeroes them, and then writes a flag there
 //   agree    whether floating-point numbers agree within a tolerance, and the worst errors (check/compare.h has the
 //   rules)
+//   measure  how many numbers are not within a tolerance, which ones, and the worst errors (cuda_measure.h)
+//   truth    how far numbers are from the truth (cuda_measure.h)
 #pragma once
 
 #include <cstdint>
@@ -71,6 +73,12 @@ class Kernels {
   Expected<void> publish(Pointer to, Pointer from, std::uint64_t words, Pointer flag, std::uint32_t number) const;
   Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol,
                        double atol, Pointer words) const;
+  // Write kMeasureThreads records, of an ErrorRecord or of a TruthRecord each, at `records`. The truth is float64 or
+  // float32.
+  Expected<void> measure(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t numbers, double rtol,
+                         double atol, Pointer records) const;
+  Expected<void> truth(const FloatFormat& truth_format, Pointer truth, const FloatFormat& format, Pointer expected,
+                       Pointer got, std::uint64_t numbers, double rtol, double atol, Pointer records) const;
 
  private:
   Expected<void> launch(const char* kernel, std::uint64_t threads, void** parameters) const;

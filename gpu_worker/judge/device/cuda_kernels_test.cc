@@ -17,7 +17,8 @@ TEST(Ptx, has_every_kernel_and_no_placeholder) {
   for (const char* kernel :
        {"kq_probe(", "kq_stamp(", "kq_spin(", "kq_publish(", "kq_word(", "kq_differ_quads(", "kq_differ_words(",
         "kq_differ_bytes(", "kq_agree_float64(", "kq_agree_float32(", "kq_agree_float16(", "kq_agree_bfloat16(",
-        "kq_agree_float64_quads(", "kq_agree_float32_quads(", "kq_agree_float16_quads(", "kq_agree_bfloat16_quads("}) {
+        "kq_agree_float64_quads(", "kq_agree_float32_quads(", "kq_agree_float16_quads(", "kq_agree_bfloat16_quads(",
+        "kq_measure_float8_e4m3fn(", "kq_truth_float32_float8_e5m2("}) {
     EXPECT_NE(text.find(kernel), std::string::npos) << kernel;
   }
   for (const char* gap :

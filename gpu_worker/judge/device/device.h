@@ -17,6 +17,7 @@
 #include "core/device.h"
 #include "gpu_worker/channel/channel.h"
 #include "gpu_worker/judge/device/memory.h"
+#include "gpu_worker/judge/device/records.h"
 #include "gpu_worker/judge/device/steps.h"
 #include "gpu_worker/judge/tensor/tolerance.h"
 
@@ -33,6 +34,12 @@ struct DeviceComparison {
   std::optional<channel::Dtype> dtype = {};
   Tolerance tolerance = {};
   std::uint32_t word = 0;  // its first byte belongs to offsets that are multiples of four
+};
+// The truth of the numbers that a comparison compares: float64 or float32.
+struct DeviceTruth {
+  const Memory* memory = nullptr;
+  std::uint64_t offset = 0;
+  channel::Dtype dtype = channel::Dtype::none;
 };
 // The most comparisons in one call of start_comparisons().
 inline constexpr std::size_t kDeviceComparisonsMax = 64;
@@ -67,6 +74,15 @@ class Device {
 
   // Makes comparisons and waits for their results, which PendingComparisons::finish() describes.
   Expected<std::vector<std::optional<Agreement>>> compare(std::span<const DeviceComparison> comparisons);
+  // Measure real floating-point numbers, as the host's comparisons do (records.h). Return nothing where the device does
+  // not measure such numbers by itself or has no room for the records; then the caller measures on the host.
+  virtual Expected<std::optional<ErrorRecord>> measure(const DeviceComparison& /*comparison*/) {
+    return std::optional<ErrorRecord>();
+  }
+  virtual Expected<std::optional<TruthRecord>> measure_by_truth(const DeviceTruth& /*truth*/,
+                                                                const DeviceComparison& /*comparison*/) {
+    return std::optional<TruthRecord>();
+  }
   // Probes and settles. Fails where the device's context has broken.
   Expected<void> check_context();
 

@@ -12,6 +12,7 @@
 
 #include "gpu_worker/judge/check/memory_checks.h"
 #include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/testing/measured_on_host.h"
 
 namespace kq::judge {
 
@@ -26,7 +27,8 @@ class FakeDevice : public Device {
   int runs_without_call = 0;
   int windows = 0;  // made so far
   std::uint64_t copied_bytes = 0;
-  bool can_compare = false;                     // whether it compares by itself, as a GPU can
+  bool can_compare = false;                     // whether it compares and measures by itself, as a GPU can
+  int measurements = 0;                         // of outputs that it has measured by itself
   int byte_comparisons = 0;                     // requested comparisons of the bytes of two memories
   std::function<void()> at_comparison = [] {};  // runs before the results are received
   double floor_ns = 0;                          // the least time of any write
@@ -51,6 +53,17 @@ class FakeDevice : public Device {
   }
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
+  }
+  Expected<std::optional<ErrorRecord>> measure(const DeviceComparison& comparison) override {
+    if (!can_compare || !is_real(comparison)) return std::optional<ErrorRecord>();
+    ++measurements;
+    return std::optional(measured_on_host(comparison));
+  }
+  Expected<std::optional<TruthRecord>> measure_by_truth(const DeviceTruth& truth,
+                                                        const DeviceComparison& comparison) override {
+    if (!can_compare || !is_real(comparison)) return std::optional<TruthRecord>();
+    ++measurements;
+    return std::optional(measured_on_host(truth, comparison));
   }
   double write_floor_ns(std::uint64_t bytes) const override { return bytes > 0 ? floor_ns : 0; }
   std::int64_t launch_ns(std::int64_t) const override { return waits_for_launches ? 10'000'000'000 : 0; }
@@ -88,10 +101,7 @@ class FakeDevice : public Device {
   Expected<void> settle() override { return {}; }
 
   static std::optional<Agreement> compared_on_host(const DeviceComparison& wanted) {
-    const auto bytes = [&](const Memory& memory, std::uint64_t offset) {
-      return std::span(reinterpret_cast<const std::byte*>(memory.address()) + offset, wanted.bytes);
-    };
-    const auto got = bytes(*wanted.got, wanted.got_offset);
+    const auto got = bytes_of(*wanted.got, wanted.got_offset, wanted.bytes);
     if (wanted.expected == nullptr) {
       for (std::uint64_t i = 0; i < wanted.bytes; ++i) {
         if (got[i] != byte_of(wanted.word, wanted.got_offset + i)) return std::nullopt;
@@ -99,7 +109,7 @@ class FakeDevice : public Device {
       return Agreement{};
     }
     Comparison comparison(wanted.dtype.value_or(channel::Dtype::uint8), wanted.tolerance);
-    comparison.add(bytes(*wanted.expected, wanted.expected_offset), got);
+    comparison.add(bytes_of(*wanted.expected, wanted.expected_offset, wanted.bytes), got);
     return comparison.equal() ? std::optional(Agreement{comparison.max_abs_err(), comparison.max_rel_err()})
                               : std::nullopt;
   }

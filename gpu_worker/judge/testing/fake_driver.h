@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,6 +15,8 @@
 
 #include "core/base/check.h"
 #include "gpu_worker/judge/device/cuda_kernels.h"
+#include "gpu_worker/judge/device/cuda_measure.h"
+#include "gpu_worker/judge/device/records.h"
 
 namespace kq::judge::fake {
 
@@ -87,6 +90,19 @@ inline void run_kernel(const std::string& name, void** parameters) {
     std::memcpy(host<void>(at), from, bytes);
     std::memset(from, 0, bytes);
     *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = parameter<std::uint32_t>(parameters, 4);
+  }
+  // Every element is wrong, and its thread is the one of its number.
+  if (name.starts_with("kq_measure")) {
+    auto* const records = host<ErrorRecord>(parameter<Pointer>(parameters, 5));
+    std::fill_n(records, cuda::kMeasureThreads, ErrorRecord{});
+    for (std::uint64_t i = 0; i < parameter<std::uint64_t>(parameters, 2); ++i)
+      records[i] = {.wrong = 1, .first = i, .last = i, .worst = i, .worst_excess = 2};
+  }
+  if (name.starts_with("kq_truth")) {
+    auto* const records = host<TruthRecord>(parameter<Pointer>(parameters, 6));
+    std::fill_n(records, cuda::kMeasureThreads, TruthRecord{});
+    for (std::uint64_t i = 0; i < parameter<std::uint64_t>(parameters, 3); ++i)
+      records[i] = {.count = 1, .truth_squares = 4};
   }
   if (name.starts_with("kq_differ")) {
     const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_quads"   ? 16

@@ -248,6 +248,22 @@ Step<TruthComparison> SubmissionSide::compare_with_truth(const Expectation& expe
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t exact_bytes = channel::element_bytes(exact.dtype);
   TruthComparison comparison(tolerance);
+  if (truth.is_in_device_memory) {
+    const auto measured =
+        device_.measure_by_truth({.memory = truth.memory.get(), .offset = exact.offset, .dtype = exact.dtype},
+                                 {.expected = &expectation.expected,
+                                  .expected_offset = begin,
+                                  .got = &expectation.snapshot,
+                                  .got_offset = begin,
+                                  .bytes = tensor.bytes,
+                                  .dtype = tensor.dtype,
+                                  .tolerance = tolerance});
+    if (!measured) return stop(measured.error());
+    if (*measured) {
+      comparison.add_measured(**measured);
+      return comparison;
+    }
+  }
   for (std::uint64_t at = 0; at < tensor.bytes; at += kTruthPieceBytes) {
     const std::uint64_t bytes = std::min(kTruthPieceBytes, tensor.bytes - at);
     auto& [exact_buffer, expected, got] = piece_buffers_;

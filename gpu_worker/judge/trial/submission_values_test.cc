@@ -1,6 +1,7 @@
 // Attempts whose outputs are measured by the truth, and the explanation of those that are wrong.
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/inexact_reference.h"
 
 namespace kq::judge {
@@ -63,6 +64,27 @@ TEST(TruthOfAnAttempt, a_lower_precision_than_the_reference_has_is_wrong_and_nam
   EXPECT_EQ(found.mismatch->looks_like, "tf32");
   EXPECT_EQ(reference.asked, 1);
   EXPECT_TRUE(report.reference_usable);
+}
+
+TEST(TruthOfAnAttempt, a_device_measures_what_lies_in_its_memory) {
+  std::array<TruthErrors, 2> errors;
+  for (const bool can_compare : {false, true}) {
+    JudgeFixture fixture;
+    auto device = std::make_unique<FakeDevice>();
+    device->can_compare = can_compare;
+    device->described.kind = DeviceKind::cuda;
+    const FakeDevice& fake = *device;
+    fixture.use(std::move(device));
+    fixture.drawn_integer = 40;
+    InexactReference reference;
+    const Report report = fixture.run(call_with(3e-4f), reference.twist());
+    ASSERT_EQ(outcome_text(report), "wrong_answer/value at judge");
+    EXPECT_EQ(fake.measurements, can_compare ? 2 : 0) << "against the reference's output, then against the truth";
+    errors[can_compare ? 1 : 0] = *evidence_in(report).truth;
+  }
+  EXPECT_EQ(errors[0].kind, errors[1].kind);
+  EXPECT_NEAR(errors[0].submission_rms, errors[1].submission_rms, 1e-6);
+  EXPECT_EQ(errors[0].looks_like, errors[1].looks_like);
 }
 
 TEST(TruthOfAnAttempt, an_allowed_precision_adds_what_rounding_to_it_does) {
