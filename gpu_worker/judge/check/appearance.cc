@@ -30,6 +30,11 @@ bool is_close(double expected, double got, Tolerance tolerance) {
   return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);
 }
 
+// Returns whether so many different elements are more than nearly equal sequences may have.
+bool is_too_many(std::uint64_t different, std::uint64_t elements) {
+  return static_cast<double>(different) > (1 - kNearlyAll) * static_cast<double>(elements);
+}
+
 std::string count_of(std::uint64_t some, std::uint64_t all) {
   return some == all ? "all " + std::to_string(all) : std::to_string(some) + " of " + std::to_string(all);
 }
@@ -37,6 +42,7 @@ std::string count_of(std::uint64_t some, std::uint64_t all) {
 // The wrong elements of the part, in order.
 std::vector<std::uint64_t> wrong_elements(const WrongOutput& output) {
   std::vector<std::uint64_t> wrong;
+  wrong.reserve(std::min<std::uint64_t>(output.mismatched, output.expected.size()));
   for (std::uint64_t i = 0; i < output.expected.size(); ++i) {
     if (!is_close(output.expected[i], output.got[i], output.tolerance)) wrong.push_back(i);
   }
@@ -44,9 +50,10 @@ std::vector<std::uint64_t> wrong_elements(const WrongOutput& output) {
 }
 
 // Returns whether the output equals, in nearly all elements that can be compared, its expected elements moved by
-// `source`: from(i) is the expected element that stands at i, or nothing.
-bool is_moved(const WrongOutput& output, std::uint64_t elements,
-              const std::function<std::optional<std::uint64_t>(std::uint64_t)>& from) {
+// `source`: from(i) is the expected element that stands at i, or nothing. Most outputs are not, which shows early.
+template <class From>
+bool is_moved(const WrongOutput& output, std::uint64_t elements, const From& from) {
+  const auto all = static_cast<double>(elements);
   std::uint64_t compared = 0, equal = 0, moved = 0;
   for (std::uint64_t i = 0; i < elements; ++i) {
     const auto source = from(i);
@@ -54,6 +61,7 @@ bool is_moved(const WrongOutput& output, std::uint64_t elements,
     ++compared;
     equal += is_close(output.expected[*source], output.got[i], output.tolerance) ? 1 : 0;
     moved += is_close(output.expected[*source], output.expected[i], output.tolerance) ? 0 : 1;
+    if (is_too_many(compared - equal, elements) || static_cast<double>(compared - moved) > kDense * all) return false;
   }
   // Where the moved copy hardly differs from the output itself, agreement proves nothing.
   return compared >= kMovedElementsMin && static_cast<double>(moved) > kDense * static_cast<double>(compared) &&
@@ -140,7 +148,8 @@ Box box_of(const Shape& shape, std::span<const std::uint64_t> wrong) {
 }
 
 std::optional<Appearance> region(const WrongOutput& output, std::span<const std::uint64_t> wrong) {
-  if (output.mismatched < kRegionElementsMin) return std::nullopt;
+  const bool is_everywhere = static_cast<double>(output.mismatched) > kBoxShareMax * static_cast<double>(output.total);
+  if (output.mismatched < kRegionElementsMin || is_everywhere) return std::nullopt;
   const std::uint64_t behind = output.total - output.first;
   const auto is_dense = [&](std::uint64_t volume) {
     return static_cast<double>(output.mismatched) >= kDense * static_cast<double>(volume) &&
@@ -217,14 +226,16 @@ std::string bracketed(const std::vector<std::uint64_t>& indices) {
 
 }  // namespace
 
-bool nearly_equal(std::span<const double> expected, std::span<const double> got, Tolerance tolerance) {
-  std::uint64_t equal = 0, large = 0;
+bool NearlyEqual::add(std::span<const double> expected, std::span<const double> got) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    equal += is_close(expected[i], got[i], tolerance) ? 1 : 0;
-    large += is_close(expected[i], 0, tolerance) ? 0 : 1;
+    different_ += is_close(expected[i], got[i], tolerance_) ? 0 : 1;
+    is_large_ = is_large_ || !is_close(expected[i], 0, tolerance_);
   }
-  const auto all = static_cast<double>(expected.size());
-  return !expected.empty() && static_cast<double>(equal) >= kNearlyAll * all && large > 0;
+  return !is_too_many(different_, elements_);
+}
+
+bool NearlyEqual::is_equal() const {
+  return is_large_ && !is_too_many(different_, elements_);
 }
 
 Appearance appearance_of(const WrongOutput& output) {

@@ -40,9 +40,22 @@ struct Appearance {
 
 // Returns what fits best: the most special kind of mistake that explains nearly all elements.
 Appearance appearance_of(const WrongOutput& output);
-// Returns whether two sequences of numbers agree within the tolerance in nearly all elements, and not only because all
-// of them are small.
-bool nearly_equal(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
+// Finds out, piece by piece, whether two sequences of numbers agree within the tolerance in nearly all elements, and
+// not only because all of them are small.
+class NearlyEqual {
+ public:
+  NearlyEqual(std::uint64_t elements, Tolerance tolerance) : elements_(elements), tolerance_(tolerance) {}
+  // Adds the next piece. Returns false where so many elements differ that the rest does not matter.
+  bool add(std::span<const double> expected, std::span<const double> got);
+  // Valid when all elements were added.
+  bool is_equal() const;
+
+ private:
+  std::uint64_t elements_;
+  Tolerance tolerance_;
+  std::uint64_t different_ = 0;
+  bool is_large_ = false;
+};
 
 // The same for an output of another shape or dtype.
 Appearance appearance_of_form(const Tensor& expected, const Tensor& got);

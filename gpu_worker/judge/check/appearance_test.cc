@@ -114,6 +114,23 @@ TEST(Appearance, knows_forms_that_nearly_agree) {
   EXPECT_EQ(appearance_of_form(tensor(Dtype::int64, {4}), Tensor{}).word, "");
 }
 
+bool nearly_equal(const Numbers& expected, const Numbers& got, Tolerance tolerance) {
+  NearlyEqual comparison(expected.size(), tolerance);
+  comparison.add(expected, got);
+  return comparison.is_equal();
+}
+
+TEST(NearlyEqual, adds_pieces_until_too_many_elements_differ) {
+  NearlyEqual comparison(200, {.rtol = 1e-4, .atol = 1e-4});
+  Numbers got = drawn(100);
+  for (std::size_t i = 0; i < 10; ++i) got[i] += 1;
+  EXPECT_TRUE(comparison.add(drawn(100), got));
+  EXPECT_TRUE(comparison.add(drawn(100), drawn(100)));
+  EXPECT_TRUE(comparison.is_equal());
+  EXPECT_FALSE(comparison.add({{1.0}}, {{2.0}}));
+  EXPECT_FALSE(comparison.is_equal());
+}
+
 TEST(NearlyEqual, needs_agreement_that_is_not_of_small_numbers_only) {
   EXPECT_TRUE(nearly_equal(drawn(100), drawn(100), {.rtol = 1e-4, .atol = 1e-4}));
   EXPECT_FALSE(nearly_equal(drawn(100), Numbers(100, 0.0), {.rtol = 1e-4, .atol = 1e-4}));

@@ -24,7 +24,21 @@ constexpr std::uint64_t kTruthPieceBytes = 16u << 20;
 // submission leaves out in one piece in a hundred, half of the trials find some.
 constexpr std::uint64_t kAllowancePieceBytes = 256u << 10;
 constexpr std::uint64_t kAllowancePiecesMax = 64;
+// An output of an earlier trial is compared with a wrong output in pieces of this size. The first one tells most apart.
+constexpr std::uint64_t kStalePieceBytes = 256u << 10;
 constexpr std::size_t kTruthTextMax = 400;  // of why there is no truth
+
+// Returns for each element whether memory that begins at this offset still holds the poison there.
+std::vector<bool> unwritten_elements(std::span<const std::byte> bytes, std::uint64_t offset,
+                                     std::uint64_t element_bytes, std::uint32_t poison) {
+  std::vector<bool> unwritten(bytes.size() / element_bytes);
+  for (std::uint64_t begin = 0; begin < bytes.size(); begin += element_bytes) {
+    std::uint64_t i = begin;
+    while (i < begin + element_bytes && bytes[i] == byte_of(poison, offset + i)) ++i;
+    unwritten[begin / element_bytes] = i == begin + element_bytes;
+  }
+  return unwritten;
+}
 
 std::string output_name(std::size_t i) {
   return "output " + std::to_string(i);
@@ -344,23 +358,27 @@ Expected<Appearance> SubmissionSide::look_at(const Trial& trial, const Expectati
   const std::vector<double> expected = values_of(output.dtype, raw);
   KQ_TRY(device_.read(raw, expectation.snapshot, at));
   const std::vector<double> got = values_of(output.dtype, raw);
-  WrongOutput wrong{.shape = output.shape,
-                    .begin = part.begin,
-                    .expected = expected,
-                    .got = got,
-                    .unwritten = std::vector<bool>(part.elements, true),
-                    .tolerance = comparison.tolerance(),
-                    .mismatched = mismatch.mismatched,
-                    .total = mismatch.total,
-                    .first = mismatch.element,
-                    .last = comparison.last()};
-  for (std::uint64_t i = 0; i < raw.size(); ++i) {
-    if (raw[i] != byte_of(trial.poison, at + i)) wrong.unwritten[i / element_bytes] = false;
-  }
+  const WrongOutput wrong{.shape = output.shape,
+                          .begin = part.begin,
+                          .expected = expected,
+                          .got = got,
+                          .unwritten = unwritten_elements(raw, at, element_bytes, trial.poison),
+                          .tolerance = comparison.tolerance(),
+                          .mismatched = mismatch.mismatched,
+                          .total = mismatch.total,
+                          .first = mismatch.element,
+                          .last = comparison.last()};
   Appearance looks = appearance_of(wrong);
   if (looks.word == "unwritten" || looks.word == "zeros") return looks;
   const bool is_stale = reference_.any_earlier_trial([&](const Memory& earlier) {
-    return device_.read(raw, earlier, at) && nearly_equal(values_of(output.dtype, raw), got, comparison.tolerance());
+    NearlyEqual nearly(part.elements, comparison.tolerance());
+    for (std::uint64_t begin = 0; begin < raw.size(); begin += kStalePieceBytes) {
+      const auto piece = std::span(raw).subspan(begin, std::min<std::uint64_t>(kStalePieceBytes, raw.size() - begin));
+      const auto got_piece = std::span(got).subspan(begin / element_bytes, piece.size() / element_bytes);
+      if (!device_.read(piece, earlier, at + begin) || !nearly.add(values_of(output.dtype, piece), got_piece))
+        return false;
+    }
+    return nearly.is_equal();
   });
   return is_stale ? Appearance{"stale", "the output is that of an earlier trial, which had other inputs"} : looks;
 }
