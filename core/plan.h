@@ -27,6 +27,7 @@ namespace kq {
 //   ready_build: a child for builds that is forked in advance
 //   profile: runs a submission under a profiler
 //   eval_program: runs the problem's own program, which measures a submission
+//   driver_cache: has the driver compile the code that children on a GPU begin with
 enum class ChildRole {
   reference,
   submission,
@@ -37,11 +38,12 @@ enum class ChildRole {
   ready,
   profile,
   ready_build,
-  eval_program
+  eval_program,
+  driver_cache
 };
-constexpr std::array<std::string_view, 10> enum_names(ChildRole) {
-  return {"reference", "submission", "build",   "calibrator",  "record",
-          "compile",   "ready",      "profile", "ready_build", "eval_program"};
+constexpr std::array<std::string_view, 11> enum_names(ChildRole) {
+  return {"reference", "submission", "build",       "calibrator",   "record",      "compile",
+          "ready",     "profile",    "ready_build", "eval_program", "driver_cache"};
 }
 
 // When short calls are also timed several in one interval (gpu_worker/judge/trial/burst.h). `doubt`: where the time

@@ -197,6 +197,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
                                                          : flags.profiles),
          .audits = flags.audits,
          .certificates = fs::path(scratch).parent_path() / "certificates",
+         .driver_caches = fs::path(scratch).parent_path() / "driver_caches",
          .lock_dirs = gpu_lock_dirs()});
   }
   return lanes;

@@ -203,6 +203,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
     KQ_TRY_VALUE(auto log, sys::LogPump::open());
     KQ_TRY_VALUE(auto ends, sys::packet_pair());
     std::pair<sys::Fd, sys::Fd> audit;
+    const bool has_driver_cache = kind != ChildKind::launcher && options_.driver_cache;
     const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
       KQ_TRY_VALUE(auto made, pipe_for_lines());
@@ -215,6 +216,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
                                   .entry = {},
                                   .problem = {},
                                   .arch = options_.arch,
+                                  .shared = has_driver_cache ? options_.driver_cache() : std::string(),
                                   .gpus = gpus_of(role, device_count),
                                   .device_count = device_count,
                                   .host_bytes = host_bytes_of(role, device_count),

@@ -72,6 +72,9 @@ struct ChildrenOptions {
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};  // the ncu that starts profile children (gpu_worker/lane/profile.h)
   bool audits = false;        // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
+  // Returns the folder of the driver's code, which Python children begin with (gpu_worker/lane/driver_cache.h), or an
+  // empty text. Null: there is none. Called on any thread.
+  std::function<std::string()> driver_cache = {};
   // Python children to keep waiting; 0: children are forked when they are wanted. Once they were wanted, half as many
   // launchers and one reference are kept too, and one launcher more until there is a calibrator of that kind.
   std::uint32_t ahead = 3;

@@ -27,6 +27,7 @@
 #include "gpu_worker/lane/call_audit.h"
 #include "gpu_worker/lane/certificates.h"
 #include "gpu_worker/lane/children.h"
+#include "gpu_worker/lane/driver_cache.h"
 #include "gpu_worker/lane/eval_program.h"
 #include "gpu_worker/lane/judge_link.h"
 #include "gpu_worker/machine/gpu_lock.h"
@@ -39,8 +40,9 @@ namespace kq::worker {
 // attempt.
 inline constexpr int kFailedStartsMax = 3;
 
-// Each child runs as a user of its own, so that none can touch another.
-inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
+// Each child runs as a user of its own, so that none can touch another. The last user is that of the child that makes
+// the driver's code.
+inline constexpr std::uint32_t kUidsPerLane = kChildrenMax + 1;
 
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
@@ -61,6 +63,7 @@ struct LaneOptions {
   std::string profiles = {};                // parent of the directories with profiles
   bool audits = true;                       // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)
   std::string certificates = {};            // directory of problems' certificates; empty: none are made
+  std::string driver_caches = {};  // directory of the driver's code (gpu_worker/lane/driver_cache.h); empty: none
   std::vector<std::string> lock_dirs = {};  // for the lock on the GPU (gpu_worker/machine/gpu_lock.h); empty: no lock
 };
 
@@ -77,6 +80,9 @@ class Lane {
   Expected<std::shared_ptr<Zygote>> zygote();
   // Says that this job will come, so that children for it are forked meanwhile. Thread-safe.
   void expect(const Lease& lease);
+  // Has the driver compile its code, once, if this job may need it (gpu_worker/lane/driver_cache.h). Where that fails
+  // the driver compiles the code in each job.
+  Expected<void> make_driver_cache(const Lease& lease, const std::stop_token& stop);
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
   Expected<Result> run(const Lease& lease, const Built& built, const std::stop_token& stop = {});
@@ -196,6 +202,8 @@ class Lane {
   std::uint64_t plans_ = 0;
   bool killed_externally_ = false;  // a child of the last attempt was killed by something that is not kq
   RemeasurePolicy remeasure_policy_;
+  std::optional<DriverCache> driver_cache_;  // of a GPU
+  bool has_made_driver_cache_ = false;       // or has tried
 
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;

@@ -13,7 +13,8 @@
 //     or {"error": "one sentence"}, after which the zygote ends.
 //
 //   worker -> zygote, for each child:
-//     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile" | "eval_program",
+//     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile" | "eval_program" |
+//              "driver_cache",
 //      "device": "cpu" | "cuda", "backend": "torch", "dir": DIR, "uid": 61000, "entry": "add.py",
 //      "problem": "relu.py", "precision": "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH,
 //      "gpus": "GPU-1,GPU-2", "device_count": 2, "host_bytes": N, "scratch_bytes": N, "window_bytes": N,
@@ -61,7 +62,7 @@ struct ChildOrder {
   std::string problem;  // a file name in src/
   Precision precision = Precision::as_given;
   std::string arch;                // of device code, for builds
-  std::string shared = {};         // a directory that a build may read besides its own; empty: none
+  std::string shared = {};         // a directory that the child may read besides its own; empty: none
   std::string gpus = {};           // UUIDs of the GPUs that the child sees, joined by commas; empty: the zygote's own
   std::uint32_t device_count = 1;  // devices of the child; more than 1 only of an eval child
   std::uint64_t host_bytes = 0;

@@ -9,7 +9,7 @@ socket whose other end only the zygote holds:
     B: "exit 9"            the wait status of process C
 
 What process C then does depends on the role of its order: it waits for a job (preforked.py), builds (BUILDS), runs a
-profiler or the problem's own program, or becomes kq-launcher.
+profiler or the problem's own program, makes the code that children with a GPU begin with, or becomes kq-launcher.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ from harness.children.job import Job
 from harness.children.runtime import ChildRuntime
 from harness.eval_program import eval_child
 from harness.extensions import compile_child
-from harness.kernels import build_child
+from harness.kernels import build_child, driver_cache
 from harness.profiling import profile_child
 from harness.sandbox import environment, mount_view
 from harness.sandbox.sandbox import Sandbox
@@ -45,6 +45,7 @@ BUILDS: dict[str, Callable[[Job], int]] = {
 
 PROFILE = "profile"
 EVAL_PROGRAM = "eval_program"
+DRIVER_CACHE = "driver_cache"
 
 # The numbers of a child's other descriptors.
 LIFELINE_FD = 4
@@ -75,7 +76,7 @@ class Child:
             self.runtime.path,
             gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
-            has_out=self.role in BUILDS or self.role in (PROFILE, EVAL_PROGRAM),
+            has_out=self.role in BUILDS or self.role in (PROFILE, EVAL_PROGRAM, DRIVER_CACHE),
             has_copy=self.has_copy,
             shared=self.order.get("shared", ""),
             profiler=self.order.get("profiler", ""),
@@ -169,6 +170,10 @@ def run_role(job: Job, runtime: ChildRuntime) -> int:
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
+    if job.role == DRIVER_CACHE:
+        return driver_cache.fill(job)
+    if job.shared is not None:
+        driver_cache.copy_into(Path(os.environ[driver_cache.FOLDER]), job.shared)
     if job.role == EVAL_PROGRAM:
         return eval_child.run(job)
     launcher = Path(runtime.path).parent / LAUNCHER

@@ -28,7 +28,9 @@ class Job:
     precision: torch.dtype | None
     arch: str
     audit: bool = False
-    shared: Path | None = None  # compile child: the folder of precompiled headers, read only
+    # Read only. A compile child has the folder of precompiled headers, a child with a GPU that of the driver's code
+    # (kernels/driver_cache.py).
+    shared: Path | None = None
     profiler: str = ""  # profile child: the path of ncu
     device_count: int = 1  # eval child: the devices that its problem needs
 

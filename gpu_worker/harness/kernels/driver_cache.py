@@ -1,0 +1,156 @@
+"""The code that the CUDA driver compiles from PTX, which every child with a GPU begins with.
+
+The driver compiles PTX when a kernel of it is launched for the first time, and keeps the code in the folder
+CUDA_CACHE_PATH. cuDNN launches such kernels while it searches for the quickest algorithm, and for attention. With an
+empty folder a search takes 0.7 s, and 0.04 s with the code in it (H200, torch 2.11). The folder of a child is its own
+and is removed with it, because code that one job leaves must not run in another one.
+
+So a child that runs no code of a job makes the archive (fill), and children that run jobs begin with a copy of it
+(copy_into). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import torch
+from torch import nn
+
+from harness.children.job import Job
+
+ARCHIVE = "code.zip"  # as in gpu_worker/lane/driver_cache.cc
+FOLDER = "CUDA_CACHE_PATH"
+PROCESSES_MAX = 8  # each takes about 0.6 GB of the host's memory, and as much of the GPU's
+
+# cuDNN has other kernels made from PTX for each of these, as 400 searches with each dtype have shown (cuDNN 9.19): the
+# numbers of channels in and out, the size of the filter, and whether the channels lie innermost.
+CHANNELS = ((3, 64), (32, 64), (6, 16), (128, 10), (64, 3), (5, 7))
+USUAL_CHANNELS = ((3, 64), (32, 64))  # for dtypes that few problems use
+SIZES = (3, 1)
+TRANSPOSED_CHANNELS = (32, 64)
+TRANSPOSED_SIZES = (3, 5)
+SPACES = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # the extents of an input, by their number
+BATCH = 8
+ATTENTION_SHAPE = (2, 8, 128, 64)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A dtype, and whether cuDNN may round float32 to TF32, as it may by torch's default."""
+
+    dtype: torch.dtype
+    may_round: bool = True
+
+
+TF32 = Precision(torch.float32)
+FLOAT32 = Precision(torch.float32, may_round=False)
+HALVES = (Precision(torch.float16), Precision(torch.bfloat16))
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution whose quickest algorithm cuDNN searches for."""
+
+    precision: Precision
+    dimensions: int
+    channels: tuple[int, int]
+    size: int
+    is_innermost: bool = False  # the channels
+    is_transposed: bool = False
+
+    def run(self, device: torch.device) -> None:
+        constructor: Any = getattr(nn, f"Conv{'Transpose' if self.is_transposed else ''}{self.dimensions}d")
+        layout = {2: torch.channels_last, 3: torch.channels_last_3d}[self.dimensions] if self.is_innermost else None
+        layout = layout or torch.contiguous_format
+        model = constructor(*self.channels, self.size).to(device, self.precision.dtype, memory_format=layout)
+        x = torch.randn(BATCH, self.channels[0], *SPACES[self.dimensions], device=device)
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cudnn.allow_tf32 = self.precision.may_round
+        model(x.to(self.precision.dtype, memory_format=layout))
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention, for which torch may take cuDNN's kernels."""
+
+    precision: Precision
+
+    def run(self, device: torch.device) -> None:
+        heads = torch.randn(ATTENTION_SHAPE, device=device).to(self.precision.dtype)
+        nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+
+
+Call = Convolution | Attention
+
+
+def calls() -> list[Call]:
+    found: list[Call] = [Convolution(FLOAT32, 2, USUAL_CHANNELS[0], SIZES[0])]
+    for precision, channels in ((TF32, CHANNELS), *((half, USUAL_CHANNELS) for half in HALVES)):
+        found += [
+            Convolution(precision, 2, each, size, is_innermost)
+            for each in channels
+            for size in SIZES
+            for is_innermost in (False, True)
+        ]
+    found += [
+        Convolution(TF32, dimensions, TRANSPOSED_CHANNELS, size, is_innermost, is_transposed=True)
+        for dimensions in SPACES
+        for size in TRANSPOSED_SIZES
+        for is_innermost in (False, True)
+        if dimensions > 1 or not is_innermost
+    ]
+    return found + [Attention(half) for half in HALVES]
+
+
+def fill(job: Job) -> int:
+    """Has the driver compile its code, in several processes, writes the archive to out/, and returns the exit code."""
+    count = min(PROCESSES_MAX, len(os.sched_getaffinity(0)))
+    for process in [fork(calls()[i::count], job) for i in range(count)]:
+        os.waitpid(process, 0)
+    pack(Path(os.environ[FOLDER]), job.out / ARCHIVE)
+    return 0
+
+
+def fork(part: list[Call], job: Job) -> int:
+    """Returns the number of a process that makes the calls and ends."""
+    process = os.fork()
+    if process == 0:
+        try:
+            run_all(part, job)
+        finally:
+            os._exit(0)
+    return process
+
+
+def run_all(part: list[Call], job: Job) -> None:
+    """Makes the calls. One that fails is left out: the driver then compiles its code in the jobs that make the call."""
+    for call in part:
+        try:
+            with torch.no_grad():
+                call.run(job.device)
+            if job.on_gpu:
+                torch.cuda.synchronize(job.device)
+        except RuntimeError as error:
+            print(f"kq: {call} is left out: {error}", file=sys.stderr, flush=True)
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Writes an archive of all files, which is empty if the driver has compiled nothing."""
+    with ZipFile(archive, "w") as zip_file:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                zip_file.write(path, path.relative_to(folder))
+
+
+def copy_into(folder: Path, shared: Path) -> None:
+    """Unpacks the archive in `shared`, which a child must do before it initialises CUDA. A child whose archive is
+    damaged begins with what could be unpacked, and the driver compiles the rest.
+    """
+    try:
+        with ZipFile(shared / ARCHIVE) as archive:
+            archive.extractall(folder)
+    except (BadZipFile, OSError) as error:
+        print(f"kq: the driver's code is not unpacked: {error}", file=sys.stderr)
