@@ -23,15 +23,16 @@ from harness.children.job import Job
 
 ARCHIVE = "code.zip"  # as in gpu_worker/lane/driver_cache.cc
 FOLDER = "CUDA_CACHE_PATH"
-PROCESSES_MAX = 8  # each takes about 0.6 GB of the host's memory, and as much of the GPU's
+PROCESSES_MAX = 8  # as many as half of the processors; each takes 0.6 GB of the host's memory and of the GPU's
 
 # cuDNN has other kernels made from PTX for each of these, as 400 searches with each dtype have shown (cuDNN 9.19): the
 # numbers of channels in and out, the size of the filter, and whether the channels lie innermost.
 CHANNELS = ((3, 64), (32, 64), (6, 16), (128, 10), (64, 3), (5, 7))
 USUAL_CHANNELS = ((3, 64), (32, 64))  # for dtypes that few problems use
 SIZES = (3, 1)
+LARGE = ((7, 2), (11, 4))  # sizes and strides of first layers of well-known networks
 TRANSPOSED_CHANNELS = (32, 64)
-TRANSPOSED_SIZES = (3, 5)
+TRANSPOSED_SIZES = (2, 3, 4, 5, 7)  # each has kernels of its own
 SPACES = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # the extents of an input, by their number
 BATCH = 8
 ATTENTION_SHAPE = (2, 8, 128, 64)
@@ -60,12 +61,15 @@ class Convolution:
     size: int
     is_innermost: bool = False  # the channels
     is_transposed: bool = False
+    stride: int = 1
 
     def run(self, device: torch.device) -> None:
         constructor: Any = getattr(nn, f"Conv{'Transpose' if self.is_transposed else ''}{self.dimensions}d")
         layout = {2: torch.channels_last, 3: torch.channels_last_3d}[self.dimensions] if self.is_innermost else None
         layout = layout or torch.contiguous_format
-        model = constructor(*self.channels, self.size).to(device, self.precision.dtype, memory_format=layout)
+        model = constructor(*self.channels, self.size, self.stride).to(
+            device, self.precision.dtype, memory_format=layout
+        )
         x = torch.randn(BATCH, self.channels[0], *SPACES[self.dimensions], device=device)
         torch.backends.cudnn.benchmark = True
         torch.backends.cudnn.allow_tf32 = self.precision.may_round
@@ -102,12 +106,17 @@ def calls() -> list[Call]:
         for is_innermost in (False, True)
         if dimensions > 1 or not is_innermost
     ]
+    found += [
+        Convolution(TF32, 2, USUAL_CHANNELS[0], size, is_innermost, stride=stride)
+        for size, stride in LARGE
+        for is_innermost in (False, True)
+    ]
     return found + [Attention(half) for half in HALVES]
 
 
 def fill(job: Job) -> int:
     """Has the driver compile its code, in several processes, writes the archive to out/, and returns the exit code."""
-    count = min(PROCESSES_MAX, len(os.sched_getaffinity(0)))
+    count = max(1, min(PROCESSES_MAX, len(os.sched_getaffinity(0)) // 2))
     for process in [fork(calls()[i::count], job) for i in range(count)]:
         os.waitpid(process, 0)
     pack(Path(os.environ[FOLDER]), job.out / ARCHIVE)
