@@ -197,7 +197,8 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
                                                          : flags.profiles),
          .audits = flags.audits,
          .certificates = fs::path(scratch).parent_path() / "certificates",
-         .driver_caches = fs::path(scratch).parent_path() / "driver_caches",
+         .driver_caches =
+             device.kind == DeviceKind::cuda ? fs::path(scratch).parent_path() / "driver_caches" : fs::path(),
          .lock_dirs = gpu_lock_dirs()});
   }
   return lanes;

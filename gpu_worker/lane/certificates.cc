@@ -1,18 +1,19 @@
 #include "gpu_worker/lane/certificates.h"
 
-#include <unistd.h>
-
 #include <bit>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "core/codec/codec.h"
+#include "gpu_worker/machine/whole_file.h"
 
 namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr mode_t kFileMode = 0644;
 
 std::string text_of(const std::optional<double>& number) {
   return number ? std::to_string(std::bit_cast<std::uint64_t>(*number)) : "none";
@@ -55,18 +56,7 @@ Expected<void> Certificates::keep(const Hash& key, const ProblemCertificate& cer
   std::error_code error;
   if (count_files(dir_) >= kCertificatesMax) fs::remove_all(dir_, error);
   fs::create_directories(dir_, error);
-  const fs::path path = fs::path(dir_) / to_hex(key);
-  // The address makes the name unique among the lanes of this process.
-  const fs::path written =
-      path.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(reinterpret_cast<std::uintptr_t>(this));
-  std::ofstream file(written, std::ios::binary);
-  file << bytes;
-  file.close();
-  if (file) fs::rename(written, path, error);
-  if (file && !error) return {};
-  std::error_code ignored;
-  fs::remove(written, ignored);
-  return our_fault("the certificate of a problem cannot be written to " + path.string());
+  return write_whole_file((fs::path(dir_) / to_hex(key)).string(), bytes, kFileMode);
 }
 
 }  // namespace kq::worker

@@ -2,8 +2,8 @@
 //
 //   DIR/KEY   an encoded ProblemCertificate; KEY is the hash in hex of everything that it depends on
 //
-// Workers that use the same directory share it: a file is written under another name and renamed. Two lanes that meet a
-// new problem at the same time both make its certificate. A file that cannot be read counts as absent.
+// Workers that use the same directory share it: a file appears as a whole (gpu_worker/machine/whole_file.h). Two lanes
+// that meet a new problem at the same time both make its certificate. A file that cannot be read counts as absent.
 #pragma once
 
 #include <optional>

@@ -10,6 +10,8 @@
 
 #include "gpu_worker/lane/eval_program.h"
 #include "gpu_worker/zygote/packets.h"
+#include "sys/clock.h"
+#include "sys/printable.h"
 
 namespace kq::worker {
 namespace {
@@ -31,6 +33,8 @@ constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
 // With a lower limit of host memory there is no room for the libraries that children start, about half a GiB
 // (harness/kernels/library_start.py).
 constexpr std::uint64_t kLibrariesHostBytes = 2ull << 30;
+constexpr std::int64_t kStopPollMs = 20;   // how often a wait for a child's end looks for a stop
+constexpr std::size_t kLogTextMax = 400;   // of the log of a child that has failed
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
 bool is_submission(ChildRole role) {
@@ -56,6 +60,20 @@ bool can_profile(ChildRole role) {
 
 std::size_t index(ChildKind kind) {
   return static_cast<std::size_t>(kind);
+}
+
+// Waits until a child has ended with exit code 0. Fails where the child ends otherwise, after the limit, and after a
+// stop.
+Expected<void> await_success(const LaneChild& child, std::int64_t limit_ms, const std::stop_token& stop) {
+  const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
+  while (sys::monotonic_now_ms() < deadline_ms) {
+    KQ_TRY_VALUE(const auto status, child.zygote->wait(child.id, kStopPollMs));
+    if (status == 0) return {};
+    if (status)
+      return our_fault((*status & kKilledForMemory) != 0 ? "a child needed too much memory" : "a child failed");
+    if (stop.stop_requested()) return our_fault("a child was stopped");
+  }
+  return our_fault("a child took longer than " + std::to_string(limit_ms / 1000) + " s");
 }
 
 }  // namespace
@@ -181,6 +199,7 @@ std::optional<LaneChild> Children::take_waiting(ChildKind kind) {
 
 // An eval program has a process of its own for each device, and each imports torch.
 std::uint64_t Children::host_bytes_of(ChildRole role, std::uint32_t device_count) const {
+  if (role == ChildRole::driver_cache) return std::max(options_.host_bytes_max, kDriverCacheHostBytes);
   return options_.host_bytes_max * (role == ChildRole::eval_program ? 1 + device_count : 1);
 }
 
@@ -203,7 +222,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
     KQ_TRY_VALUE(auto log, sys::LogPump::open());
     KQ_TRY_VALUE(auto ends, sys::packet_pair());
     std::pair<sys::Fd, sys::Fd> audit;
-    const bool has_driver_cache = kind != ChildKind::launcher && options_.driver_cache;
+    const bool has_driver_cache = kind != ChildKind::launcher && options_.driver_cache.has_value();
     const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
       KQ_TRY_VALUE(auto made, pipe_for_lines());
@@ -216,7 +235,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
                                   .entry = {},
                                   .problem = {},
                                   .arch = options_.arch,
-                                  .shared = has_driver_cache ? options_.driver_cache() : std::string(),
+                                  .shared = has_driver_cache ? options_.driver_cache->folder() : std::string(),
                                   .gpus = gpus_of(role, device_count),
                                   .device_count = device_count,
                                   .host_bytes = host_bytes_of(role, device_count),
@@ -315,6 +334,28 @@ Expected<std::size_t> Children::free_slot() {
     return our_fault(std::to_string(kChildrenMax) + " children of this lane exist, and none of them ends");
   *found = true;
   return static_cast<std::size_t>(found - slots_.begin());
+}
+
+Expected<void> Children::make_driver_cache(const std::stop_token& stop) {
+  if (!options_.driver_cache || !options_.driver_cache->folder().empty()) return {};
+  KQ_TRY_VALUE(const auto lock, options_.driver_cache->lock());
+  if (!lock || !options_.driver_cache->folder().empty()) return {};
+  KQ_TRY_VALUE(auto child, fork(ChildKind::python, ChildRole::driver_cache));
+  const auto made = await_success(child, kDriverCacheLimitMs, stop).and_then([&] {
+    return options_.driver_cache->keep(child.scratch.out());
+  });
+  const std::string log = retire(std::move(child));
+  if (!made)
+    return our_fault("there is no archive of the driver's code, so each job compiles that code: " +
+                     made.error().message + (log.empty() ? "" : "; " + sys::printable(log, kLogTextMax)));
+  for (const ChildKind kind : {ChildKind::python, ChildKind::reference}) retire_waiting(kind);
+  return {};
+}
+
+// Retires the waiting children of a kind, so that others are forked ahead.
+void Children::retire_waiting(ChildKind kind) {
+  const std::lock_guard lock(mutex_);
+  for (LaneChild& child : std::exchange(ready_[index(kind)], {})) kill_and_queue(std::move(child));
 }
 
 std::string Children::retire(LaneChild child) {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "core/messages.h"
 #include "gpu_worker/channel/warm_up.h"
 #include "gpu_worker/core/worker.h"
+#include "gpu_worker/lane/driver_cache.h"
 #include "gpu_worker/machine/scratch.h"
 #include "gpu_worker/zygote/zygote.h"
 #include "sys/log_pump.h"
@@ -70,11 +72,9 @@ struct ChildrenOptions {
   std::uint32_t first_uid = 0;         // of kChildrenMax users for the children; 0: all run as this process's user
   std::uint64_t host_bytes_max = 0;
   std::uint64_t window_bytes_max = 0;
-  std::string profiler = {};  // the ncu that starts profile children (gpu_worker/lane/profile.h)
-  bool audits = false;        // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
-  // Returns the folder of the driver's code, which Python children begin with (gpu_worker/lane/driver_cache.h), or an
-  // empty text. Null: there is none. Called on any thread.
-  std::function<std::string()> driver_cache = {};
+  std::string profiler = {};                     // the ncu that starts profile children (gpu_worker/lane/profile.h)
+  bool audits = false;                           // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
+  std::optional<DriverCache> driver_cache = {};  // the archive with which Python children begin
   // Python children to keep waiting; 0: children are forked when they are wanted. Once they were wanted, half as many
   // launchers and one reference are kept too, and one launcher more until there is a calibrator of that kind.
   std::uint32_t ahead = 3;
@@ -96,6 +96,10 @@ class Children {
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Says that a job will soon want a child of this kind, and whether it may use torch.compile. Thread-safe.
   void expect(ChildKind kind, bool uses_compiler = false);
+  // Has a child make the archive of the driver's code, unless the archive exists or another lane makes it, and replaces
+  // the children that wait by ones that begin with it. Takes about 10 s of 16 processors. Fails after
+  // kDriverCacheLimitMs and after a stop; each job then compiles that code.
+  Expected<void> make_driver_cache(const std::stop_token& stop);
   // Kills a child, queues it for the reaper and returns what it printed.
   std::string retire(LaneChild child);
   // Queues a child for the reaper, which kills it when the judge does not prepare trials. For a child that has got its
@@ -131,6 +135,7 @@ class Children {
   void fork_ahead(std::size_t thread);
   void reap_all();
   void kill_and_queue(LaneChild child);  // requires mutex_
+  void retire_waiting(ChildKind kind);
   void reap(LaneChild child);
   bool needs_more(ChildKind kind) const;
   std::size_t target_count(ChildKind kind) const;

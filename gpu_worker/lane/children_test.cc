@@ -32,15 +32,16 @@ class ChildrenTest : public ::testing::Test {
     fs::remove_all(scratch());
   }
   static fs::path scratch() { return TestLane::root() / "children"; }
-  // Starts a zygote whose children run other code in place of a function of harness/children/preforked.py. Returns null
-  // where it does not start.
-  static std::shared_ptr<Zygote> zygote_with(const std::string& name, const std::string& code) {
+  // Starts a zygote whose children run other code in place of a function of a module of the harness. Returns null where
+  // it does not start.
+  static std::shared_ptr<Zygote> zygote_with(const std::string& name, const std::string& code,
+                                             const std::string& module = "children/preforked.py") {
     ZygoteOptions options = TestLane::options().zygote;
     const fs::path harness = scratch().parent_path() / name / "harness";
     fs::remove_all(harness);
     fs::create_directories(harness.parent_path());
     fs::copy(options.harness, harness, fs::copy_options::recursive);
-    std::ofstream(harness / "children" / "preforked.py", std::ios::app) << "\n" << code;
+    std::ofstream(harness / module, std::ios::app) << "\n" << code;
     options.harness = harness;
     auto zygote = Zygote::start(options);
     EXPECT_TRUE(zygote) << zygote.error().message;
@@ -60,7 +61,8 @@ class ChildrenTest : public ::testing::Test {
     }
   }
   std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr,
-                                     const std::shared_ptr<Zygote>& zygote = nullptr) {
+                                     const std::shared_ptr<Zygote>& zygote = nullptr,
+                                     const std::optional<DriverCache>& driver_cache = std::nullopt) {
     const LaneOptions options = TestLane::options();
     return std::make_unique<Children>(
         ChildrenOptions{.arch = {},
@@ -68,9 +70,15 @@ class ChildrenTest : public ::testing::Test {
                         .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
                         .host_bytes_max = std::max<std::uint64_t>(options.limits.host_bytes_max, 4ull << 30),
                         .window_bytes_max = options.limits.window_bytes_max,
+                        .driver_cache = driver_cache,
                         .ahead = ahead},
         warm_ups_, [this, zygote] { return zygote ? Expected<std::shared_ptr<Zygote>>(zygote) : lane_->zygote(); },
         std::move(inspect));
+  }
+  static DriverCache driver_cache() {
+    const std::string dir = scratch().string() + "-driver-caches";
+    fs::remove_all(dir);
+    return DriverCache(dir, {.driver = "580", .arch = "sm_90", .torch = "2.11", .packages = {}, .harness = {}});
   }
   static std::size_t directory_count() {
     std::error_code none_yet;
@@ -281,6 +289,58 @@ TEST(ChildKind, is_launcher_for_device_code_on_a_gpu) {
   EXPECT_EQ(kind_of(Backend::triton, DeviceKind::cuda), ChildKind::python);
   EXPECT_EQ(kind_of_references(DeviceKind::cuda), ChildKind::reference);
   EXPECT_EQ(kind_of_references(DeviceKind::cpu), ChildKind::python);
+}
+
+// The archive holds what the child's process has put into the driver's folder; there is no driver here.
+constexpr const char* kMakeOneFile = R"(
+def calls():
+    os.makedirs(os.environ[FOLDER], exist_ok=True)
+    Path(os.environ[FOLDER], "made").touch()
+    return []
+)";
+
+TEST_F(ChildrenTest, replaces_waiting_children_by_ones_that_begin_with_the_drivers_code) {
+  const auto zygote = zygote_with("driver-cache", std::string(kMakeOneFile), "kernels/driver_cache.py");
+  ASSERT_TRUE(zygote);
+  const DriverCache cache = driver_cache();
+  const auto one = children(1, nullptr, zygote, cache);
+  one->wait_until_ready();
+  ASSERT_TRUE(one->make_driver_cache({}));
+  EXPECT_NE(cache.folder(), "");
+  auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  const fs::path root = "/proc/" + std::to_string(zygote->process_of(taken->id)) + "/root";
+  const fs::path in_view = root / "kq/work/cuda/made", beside = fs::path(taken->scratch.dir()) / "work/cuda/made";
+  EXPECT_TRUE(fs::exists(in_view) || fs::exists(beside));
+  EXPECT_EQ(taken->log.so_far(), "");
+  one->retire(std::move(*taken));
+  ASSERT_TRUE(one->make_driver_cache({})) << "the archive is there";
+  EXPECT_EQ(one->failure_reason(), std::nullopt);
+}
+
+TEST_F(ChildrenTest, keeps_no_archive_of_a_child_that_fails_or_is_stopped) {
+  const DriverCache cache = driver_cache();
+  const auto failing =
+      zygote_with("no-driver-cache", "def fill(job):\n    raise MemoryError('no room')\n", "kernels/driver_cache.py");
+  ASSERT_TRUE(failing);
+  const auto failed = children(0, nullptr, failing, cache)->make_driver_cache({});
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(failed.error().message.starts_with(
+      "there is no archive of the driver's code, so each job compiles that code: a child failed"))
+      << failed.error().message;
+  EXPECT_NE(failed.error().message.find("no room"), std::string::npos);
+
+  const auto slow = zygote_with("slow-driver-cache", "def fill(job):\n    import time\n    time.sleep(600)\n",
+                                "kernels/driver_cache.py");
+  ASSERT_TRUE(slow);
+  const auto none = children(0, nullptr, slow, cache);
+  std::stop_source source;
+  source.request_stop();
+  EXPECT_FALSE(none->make_driver_cache(source.get_token()));
+  EXPECT_EQ(cache.folder(), "");
+  const auto lock = cache.lock();
+  ASSERT_TRUE(lock && *lock) << "a stopped call gives the lock back";
+  EXPECT_TRUE(none->make_driver_cache({})) << "another lane makes the archive";
 }
 
 }  // namespace

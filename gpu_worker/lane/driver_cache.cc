@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
+#include <vector>
 
 #include "core/bytes/hash.h"
-#include "gpu_worker/compile/child.h"
 #include "gpu_worker/machine/scratch.h"
+#include "gpu_worker/machine/whole_file.h"
 
 namespace kq::worker {
 namespace {
@@ -17,21 +19,30 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kArchive = "code.zip";  // ARCHIVE in harness/kernels/driver_cache.py
-// Goes into the key. It changes when the calls do for which the archive has code.
-constexpr const char* kCalls = "1";
+// The record at the end of a zip file without a comment (APPNOTE.TXT of PKWARE, 4.3.16).
+constexpr std::string_view kEndSignature = "PK\5\6";
+constexpr std::size_t kEndBytes = 22;
+constexpr mode_t kFolderMode = 0755;  // children run as other users
+constexpr mode_t kArchiveMode = 0644;
 
-// Removes all archives but this one where there are more than kDriverCachesMax.
-void prune(const std::string& dir, const fs::path& kept) {
+bool is_whole(const fs::path& archive) {
+  std::ifstream file(archive, std::ios::binary);
+  file.seekg(-static_cast<std::streamoff>(kEndBytes), std::ios::end);
+  std::string signature(kEndSignature.size(), '\0');
+  file.read(signature.data(), static_cast<std::streamsize>(signature.size()));
+  return file && signature == kEndSignature;
+}
+
+// Removes the archives of other keys where there are kDriverCachesMax of them.
+void prune(const std::string& dir) {
   std::error_code error;
-  std::size_t count = 0;
+  std::vector<fs::path> folders;
   for (auto each = fs::directory_iterator(dir, error); !error && each != fs::directory_iterator();
-       each.increment(error))
-    ++count;
-  if (count <= kDriverCachesMax) return;
-  for (const fs::directory_entry& each : fs::directory_iterator(dir, error)) {
-    std::error_code ignored;
-    if (each.path() != kept) fs::remove_all(each.path(), ignored);
+       each.increment(error)) {
+    if (each->is_directory(error)) folders.push_back(each->path());
   }
+  if (folders.size() < kDriverCachesMax) return;
+  for (const fs::path& folder : folders) fs::remove_all(folder, error);
 }
 
 }  // namespace
@@ -45,50 +56,37 @@ bool may_search(const Lease& lease) {
          names_search(lease.submission.problem.hash);
 }
 
-DriverCache::DriverCache(const std::string& dir, const std::string& driver, const std::string& arch,
-                         const Software& software)
-    : dir_(dir) {
-  const std::string text =
-      std::string(kCalls) + '\n' + driver + '\n' + arch + '\n' + software.torch + '\n' + software.packages;
-  folder_ = dir + '/' + to_hex(sha256(text));
+bool are_files_protected(const std::string& layers, std::uint32_t first_uid) {
+  const std::string list = "," + layers + ",";
+  return first_uid != 0 || list.find(",mount,") != list.npos || list.find(",landlock,") != list.npos;
+}
+
+DriverCache::DriverCache(std::string dir, const DriverCacheKey& key) : dir_(std::move(dir)) {
+  std::ifstream module(key.harness + "/kernels/driver_cache.py", std::ios::binary);
+  const std::string calls(std::istreambuf_iterator<char>(module), {});
+  folder_ =
+      dir_ + '/' + to_hex(sha256(key.driver + '\n' + key.arch + '\n' + key.torch + '\n' + key.packages + '\n' + calls));
 }
 
 std::string DriverCache::folder() const {
-  std::error_code ignored;
-  return fs::is_regular_file(fs::path(folder_) / kArchive, ignored) ? folder_ : std::string();
+  return is_whole(fs::path(folder_) / kArchive) ? folder_ : std::string();
 }
 
-Expected<void> DriverCache::make(const Maker& maker, const Lease& lease, const std::stop_token& stop) const {
-  KQ_TRY_VALUE(const auto scratch, Scratch::make(maker.scratch, "driver_cache", maker.uid));
-  const BuildChild child{.role = ChildRole::driver_cache,
-                         .arch = {},
-                         .uid = maker.uid,
-                         .host_bytes = maker.host_bytes,
-                         .limit_ms = kDriverCacheLimitMs,
-                         .whole_limit_ms = kDriverCacheLimitMs};
-  KQ_TRY_VALUE(const auto end, run_build_child(child, lease, scratch, maker.zygote, stop));
-  if (const Evidence* const evidence = end.verdict ? evidence_of(*end.verdict) : nullptr)
-    return our_fault("the driver's code could not be compiled ahead: " + evidence->message);
-  return keep(scratch.out());
+Expected<std::optional<sys::FileLock>> DriverCache::lock() const {
+  std::error_code error;
+  fs::create_directories(dir_, error);
+  return sys::FileLock::take(folder_ + ".lock", std::to_string(::getpid()), 0600);
 }
 
 Expected<void> DriverCache::keep(const std::string& out) const {
-  KQ_TRY_VALUE(const std::string bytes, read_child_file(out + '/' + kArchive, kDriverCacheBytesMax));
+  KQ_TRY_VALUE(const std::string bytes, read_child_file(out + '/' + kArchive, kDriverCacheBytesMax + 1));
+  if (bytes.size() > kDriverCacheBytesMax)
+    return our_fault("the archive has more than " + std::to_string(kDriverCacheBytesMax >> 20) + " MiB");
   std::error_code error;
+  if (!fs::exists(folder_, error)) prune(dir_);
   fs::create_directories(folder_, error);
-  prune(dir_, folder_);
-  const fs::path path = fs::path(folder_) / kArchive;
-  // The address makes the name unique among the lanes of this process.
-  const fs::path written =
-      path.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(reinterpret_cast<std::uintptr_t>(this));
-  std::ofstream file(written, std::ios::binary);
-  file << bytes;
-  file.close();
-  if (file) fs::rename(written, path, error);
-  if (file && !error) return {};
-  std::error_code ignored;
-  fs::remove(written, ignored);
-  return our_fault("the driver's code cannot be written to " + path.string());
+  for (const std::string& each : {dir_, folder_}) fs::permissions(each, fs::perms(kFolderMode), error);
+  return write_whole_file((fs::path(folder_) / kArchive).string(), bytes, kArchiveMode);
 }
 
 }  // namespace kq::worker

@@ -1,52 +1,61 @@
-// The code that the CUDA driver compiles from PTX, which every child with a GPU begins with.
+// The archive of code that the CUDA driver has compiled from PTX, with which every child on a GPU begins.
 //
 // Theory of operation. The driver compiles PTX at its first launch and keeps the code in a folder. cuDNN launches such
-// kernels while it searches for an algorithm, so that a search takes 0.7 s with an empty folder, and 0.04 s with a
-// filled one. The folder of a child is its own, because code that one job leaves must not run in another one. A child
-// that runs no code of a job makes an archive of that code (harness/kernels/driver_cache.py), once for each driver,
-// torch and GPU model, when the first job comes that may search. Later children begin with a copy.
+// kernels while it searches for an algorithm, so that the first search of a job takes about 1 s with an empty folder,
+// and 0.1 s with a filled one. The folder of a child is its own, because code that one job leaves must not run in
+// another one. A child that runs no code of a job makes an archive of that code (harness/kernels/driver_cache.py), once
+// for each driver, torch and architecture, before the first job that may search (gpu_worker/lane/children.h). Later
+// children begin with a copy.
 //
 //   DIR/KEY/code.zip   the archive; KEY is the hash in hex of everything that the code depends on
+//   DIR/KEY.lock       the lock of the lane that makes the archive
 //
-// Workers that use the same directory share it: a file is written under another name and renamed.
+// Workers may share the directory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <stop_token>
+#include <optional>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/messages.h"
 #include "core/result.h"
-#include "gpu_worker/zygote/zygote.h"
+#include "sys/file_lock.h"
 
 namespace kq::worker {
 
 inline constexpr std::size_t kDriverCacheBytesMax = 256u << 20;
-inline constexpr std::size_t kDriverCachesMax = 8;  // with more archives all others are removed
-inline constexpr std::uint32_t kDriverCacheLimitMs = 120'000;
+inline constexpr std::size_t kDriverCachesMax = 8;            // the next archive removes so many others
+inline constexpr std::int64_t kDriverCacheLimitMs = 120'000;  // for making an archive
+// The host's memory for the processes that make an archive, together.
+inline constexpr std::uint64_t kDriverCacheHostBytes = 8ull << 30;
 
 // Returns whether code of a job may have cuDNN launch kernels made from PTX: in a search, or for attention.
 bool may_search(const Lease& lease);
 
-// Thread-safe.
+// Returns whether no child can write to the worker's files, given the layers of its sandbox. A child has the worker's
+// own user where `first_uid` is 0.
+bool are_files_protected(const std::string& layers, std::uint32_t first_uid);
+
+// What the archive depends on.
+struct DriverCacheKey {
+  std::string driver;  // the version of NVIDIA's driver
+  std::string arch;    // of the GPU
+  std::string torch;
+  std::string packages;  // as in Software
+  std::string harness;   // its directory, with the module that makes the archive
+};
+
+// The archive of one key.
 class DriverCache {
  public:
-  // `driver` is the version of NVIDIA's driver, `arch` the GPU's architecture.
-  DriverCache(const std::string& dir, const std::string& driver, const std::string& arch, const Software& software);
+  DriverCache(std::string dir, const DriverCacheKey& key);
 
-  // Returns the folder with the archive, or an empty text if there is no archive yet.
+  // Returns the folder with the archive, or an empty text where no whole archive lies there. Thread-safe.
   std::string folder() const;
-
-  struct Maker {
-    Zygote& zygote;
-    std::string scratch;    // parent of the child's directory
-    std::uint32_t uid = 0;  // the user of the child; 0: this process's user
-    std::uint64_t host_bytes = 0;
-  };
-  // Has a child make the archive, which takes about 8 s on 16 processors. Fails after kDriverCacheLimitMs and after a
-  // stop.
-  Expected<void> make(const Maker& maker, const Lease& lease, const std::stop_token& stop) const;
+  // Takes the right to make the archive, until the lock is destroyed. Returns nothing where another lane has it.
+  Expected<std::optional<sys::FileLock>> lock() const;
   // Keeps the archive that a child has left in the directory `out`.
   Expected<void> keep(const std::string& out) const;
 

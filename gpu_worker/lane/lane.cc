@@ -108,20 +108,17 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const LaneOptions& given = lane->options_;
   lane->health_ = std::make_unique<DeviceHealth>(lane->watch(lane->device_));
   KQ_TRY_VALUE(const auto zygote, lane->living_zygote());
-  if (lane->device_.kind == DeviceKind::cuda && !given.driver_caches.empty())
-    lane->driver_cache_.emplace(given.driver_caches, this_host().driver, lane->device_.arch, zygote->software());
   lane->children_ = std::make_unique<Children>(
-      ChildrenOptions{
-          .arch = lane->device_.arch,
-          .gpus = std::move(gpus),
-          .scratch = given.scratch,
-          .first_uid = given.first_uid,
-          .host_bytes_max = given.limits.host_bytes_max,
-          .window_bytes_max = given.limits.window_bytes_max,
-          .profiler = given.profiler,
-          .audits = given.audits && given.device == DeviceKind::cuda,
-          .driver_cache = [raw = lane.get()] { return raw->driver_cache_ ? raw->driver_cache_->folder() : ""; },
-          .ahead = given.children_ahead},
+      ChildrenOptions{.arch = lane->device_.arch,
+                      .gpus = std::move(gpus),
+                      .scratch = given.scratch,
+                      .first_uid = given.first_uid,
+                      .host_bytes_max = given.limits.host_bytes_max,
+                      .window_bytes_max = given.limits.window_bytes_max,
+                      .profiler = given.profiler,
+                      .audits = given.audits && given.device == DeviceKind::cuda,
+                      .driver_cache = lane->driver_cache(*zygote),
+                      .ahead = given.children_ahead},
       *lane->warm_ups_, [raw = lane.get()] { return raw->living_zygote(); },
       [raw = lane.get()] { return raw->health_->unreturned_memory(kMemoryBackLimitMs); });
   return lane;
@@ -258,14 +255,21 @@ bool Lane::has_reference_for(const Lease& lease) const {
 }
 
 Expected<void> Lane::make_driver_cache(const Lease& lease, const std::stop_token& stop) {
-  if (!driver_cache_ || has_made_driver_cache_ || !driver_cache_->folder().empty() || !may_search(lease)) return {};
-  has_made_driver_cache_ = true;
+  if (has_tried_driver_cache_ || !may_search(lease)) return {};
   KQ_TRY_VALUE(const auto zygote, this->zygote());
-  return driver_cache_->make({.zygote = *zygote,
-                              .scratch = options_.scratch,
-                              .uid = options_.first_uid == 0 ? 0 : options_.first_uid + kUidsPerLane - 1,
-                              .host_bytes = options_.limits.host_bytes_max},
-                             lease, stop);
+  const auto made = children_->make_driver_cache(stop);
+  has_tried_driver_cache_ = !stop.stop_requested() && zygote->alive();
+  return made;
+}
+
+// Returns nothing where a child could write the archive.
+std::optional<DriverCache> Lane::driver_cache(const Zygote& zygote) const {
+  if (options_.driver_caches.empty() || !are_files_protected(zygote.sandbox(), options_.first_uid)) return std::nullopt;
+  return DriverCache(options_.driver_caches, {.driver = this_host().driver,
+                                              .arch = device_.arch,
+                                              .torch = zygote.software().torch,
+                                              .packages = zygote.software().packages,
+                                              .harness = options_.zygote.harness});
 }
 
 std::optional<ProblemCertificate> Lane::kept_certificate(const Lease& lease) const {

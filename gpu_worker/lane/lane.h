@@ -40,9 +40,8 @@ namespace kq::worker {
 // attempt.
 inline constexpr int kFailedStartsMax = 3;
 
-// Each child runs as a user of its own, so that none can touch another. The last user is that of the child that makes
-// the driver's code.
-inline constexpr std::uint32_t kUidsPerLane = kChildrenMax + 1;
+// Each child runs as a user of its own, so that none can touch another.
+inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
@@ -80,8 +79,7 @@ class Lane {
   Expected<std::shared_ptr<Zygote>> zygote();
   // Says that this job will come, so that children for it are forked meanwhile. Thread-safe.
   void expect(const Lease& lease);
-  // Has the driver compile its code, once, if this job may need it (gpu_worker/lane/driver_cache.h). Where that fails
-  // the driver compiles the code in each job.
+  // Makes the archive of the driver's code, once, if this job may need it (gpu_worker/lane/driver_cache.h).
   Expected<void> make_driver_cache(const Lease& lease, const std::stop_token& stop);
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
@@ -148,6 +146,7 @@ class Lane {
   // Opens and locks the further GPUs. Returns the UUIDs of all GPUs of the lane, the first GPU first.
   Expected<std::vector<std::string>> open_further_gpus();
   void check_drivers();
+  std::optional<DriverCache> driver_cache(const Zygote& zygote) const;
   Expected<JudgeLink*> judge();
   Expected<JudgeLink*> living_judge();
   Expected<std::shared_ptr<Zygote>> living_zygote();
@@ -202,8 +201,7 @@ class Lane {
   std::uint64_t plans_ = 0;
   bool killed_externally_ = false;  // a child of the last attempt was killed by something that is not kq
   RemeasurePolicy remeasure_policy_;
-  std::optional<DriverCache> driver_cache_;  // of a GPU
-  bool has_made_driver_cache_ = false;       // or has tried
+  bool has_tried_driver_cache_ = false;  // to make the archive of the driver's code
 
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;

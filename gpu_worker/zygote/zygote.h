@@ -19,9 +19,9 @@
 //      "problem": "relu.py", "precision": "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH,
 //      "gpus": "GPU-1,GPU-2", "device_count": 2, "host_bytes": N, "scratch_bytes": N, "window_bytes": N,
 //      "audit": false, "compiler": false}
-//     with descriptors: the log pipe; for the roles ready, ready_build, profile and eval_program the channel
-//     socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its assignment
-//     through its channel (harness/children/preforked.py, build.py).
+//     with descriptors: the log pipe; for the roles ready, ready_build, profile, eval_program and driver_cache the
+//     channel socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its
+//     assignment through its channel (harness/children/preforked.py, build.py).
 //
 //   zygote -> worker:
 //     {"id": 7, "pid": 1234}              forked; to kill process 1234 kills all processes of the child

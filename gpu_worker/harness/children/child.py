@@ -149,7 +149,7 @@ class Child:
         self.lifeline.close()
         # A crash leaves the line of Python in the log, where the worker finds it.
         faulthandler.enable(2, all_threads=False)
-        # From here on code of the job runs.
+        # From here on code of the job runs, if the role has a job.
         code = EXIT_BROKEN
         try:
             code = run_role(job, self.runtime)

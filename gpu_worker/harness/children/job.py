@@ -28,8 +28,8 @@ class Job:
     precision: torch.dtype | None
     arch: str
     audit: bool = False
-    # Read only. A compile child has the folder of precompiled headers, a child with a GPU that of the driver's code
-    # (kernels/driver_cache.py).
+    # The folder of precompiled headers in a compile child, and that of the driver's code in a child with a GPU
+    # (kernels/driver_cache.py). The child may only read it.
     shared: Path | None = None
     profiler: str = ""  # profile child: the path of ncu
     device_count: int = 1  # eval child: the devices that its problem needs

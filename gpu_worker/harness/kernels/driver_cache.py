@@ -2,11 +2,11 @@
 
 The driver compiles PTX when a kernel of it is launched for the first time, and keeps the code in the folder
 CUDA_CACHE_PATH. cuDNN launches such kernels while it searches for the quickest algorithm, and for attention. With an
-empty folder a search takes 0.7 s, and 0.04 s with the code in it (H200, torch 2.11). The folder of a child is its own
-and is removed with it, because code that one job leaves must not run in another one.
+empty folder the first search of a job takes about 1 s, and 0.1 s with the code in it (H200, torch 2.11). The folder of
+a child is its own and is removed with it, because code that one job leaves must not run in another one.
 
-So a child that runs no code of a job makes the archive (fill), and children that run jobs begin with a copy of it
-(copy_into). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
+So a child that runs no code of a job makes an archive of the code (fill), and children that run jobs begin with a copy
+of it (copy_into). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
 """
 
 import os
@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import torch
 from torch import nn
@@ -23,12 +23,14 @@ from harness.children.job import Job
 
 ARCHIVE = "code.zip"  # as in gpu_worker/lane/driver_cache.cc
 FOLDER = "CUDA_CACHE_PATH"
-PROCESSES_MAX = 8  # as many as half of the processors; each takes 0.6 GB of the host's memory and of the GPU's
+# There are half as many processes as processors, and at most so many. Each takes 0.6 GB of the host's memory and 0.6 GB
+# of the GPU's.
+PROCESSES_MAX = 8
 
 # cuDNN has other kernels made from PTX for each of these, as 400 searches with each dtype have shown (cuDNN 9.19): the
 # numbers of channels in and out, the size of the filter, and whether the channels lie innermost.
 CHANNELS = ((3, 64), (32, 64), (6, 16), (128, 10), (64, 3), (5, 7))
-USUAL_CHANNELS = ((3, 64), (32, 64))  # for dtypes that few problems use
+USUAL_CHANNELS = ((3, 64), (32, 64))  # the only ones for the dtypes in HALVES, which few problems use
 SIZES = (3, 1)
 LARGE = ((7, 2), (11, 4))  # sizes and strides of first layers of well-known networks
 TRANSPOSED_CHANNELS = (32, 64)
@@ -36,6 +38,7 @@ TRANSPOSED_SIZES = (2, 3, 4, 5, 7)  # each has kernels of its own
 SPACES = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # the extents of an input, by their number
 BATCH = 8
 ATTENTION_SHAPE = (2, 8, 128, 64)
+GPU_FAILURES = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.OutOfMemoryError))
 
 
 @dataclass(frozen=True)
@@ -115,33 +118,45 @@ def calls() -> list[Call]:
 
 
 def fill(job: Job) -> int:
-    """Has the driver compile its code, in several processes, writes the archive to out/, and returns the exit code."""
+    """Has the driver compile its code, in several processes, and writes the archive to out/. Returns the exit code of
+    the child, which is 0 only if the archive is complete.
+    """
     count = max(1, min(PROCESSES_MAX, len(os.sched_getaffinity(0)) // 2))
-    for process in [fork(calls()[i::count], job) for i in range(count)]:
-        os.waitpid(process, 0)
+    processes = [fork(calls()[i::count], job) for i in range(count)]
+    ends = [os.waitpid(process, 0)[1] for process in processes]
+    if any(ends):
+        return 1
     pack(Path(os.environ[FOLDER]), job.out / ARCHIVE)
     return 0
 
 
 def fork(part: list[Call], job: Job) -> int:
-    """Returns the number of a process that makes the calls and ends."""
+    """Returns the number of a process that makes the calls and ends with exit code 0 if all were made."""
     process = os.fork()
     if process == 0:
+        code = 1
         try:
             run_all(part, job)
+            code = 0
+        except BaseException as error:
+            print(f"kq: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
-            os._exit(0)
+            os._exit(code)
     return process
 
 
 def run_all(part: list[Call], job: Job) -> None:
-    """Makes the calls. One that fails is left out: the driver then compiles its code in the jobs that make the call."""
+    """Makes the calls. A call that this GPU does not support is left out. Raises an error where memory is short or the
+    GPU fails.
+    """
     for call in part:
         try:
             with torch.no_grad():
                 call.run(job.device)
             if job.on_gpu:
                 torch.cuda.synchronize(job.device)
+        except GPU_FAILURES:
+            raise
         except RuntimeError as error:
             print(f"kq: {call} is left out: {error}", file=sys.stderr, flush=True)
 
@@ -161,5 +176,5 @@ def copy_into(folder: Path, shared: Path) -> None:
     try:
         with ZipFile(shared / ARCHIVE) as archive:
             archive.extractall(folder)
-    except (BadZipFile, OSError) as error:
+    except Exception as error:
         print(f"kq: the driver's code is not unpacked: {error}", file=sys.stderr)

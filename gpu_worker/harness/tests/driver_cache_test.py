@@ -48,6 +48,13 @@ class DriverCacheTest(unittest.TestCase):
         for call in driver_cache.calls():
             call.run(torch.device("cpu"))
 
+    def test_a_call_for_which_memory_is_short_leaves_no_archive(self) -> None:
+        call = mock.Mock()
+        call.run.side_effect = torch.OutOfMemoryError("no room")
+        with mock.patch.object(driver_cache, "calls", return_value=[call]):
+            self.assertEqual(driver_cache.fill(self.job()), 1)
+        self.assertFalse((self.out / driver_cache.ARCHIVE).exists())
+
     def test_a_damaged_archive_is_not_unpacked(self) -> None:
         (self.out / driver_cache.ARCHIVE).write_bytes(b"no archive")
         said = io.StringIO()

@@ -45,7 +45,7 @@ DESCRIPTORS_OF_ROLE = {
     "compile": 1,
     "profile": 2,
     "eval_program": 2,
-    "driver_cache": 1,
+    "driver_cache": 2,
 }
 SANDBOX_LIMIT_S = 20.0  # how long a child may take until it reports that it is in its sandbox; milliseconds are usual
 PROBE_BYTES = 64 << 20

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <numeric>
 
 #include "gpu_worker/judge/check/truth.h"
@@ -15,6 +14,7 @@ namespace {
 constexpr double kNearlyAll = 0.95;
 // The share of elements of a box or tail that must be wrong, so that the box or tail is what is wrong.
 constexpr double kDense = 0.5;
+static_assert(kDense >= 0.5, "is_moved() ends early where no more than this share can have moved");
 // A box that covers more of the output than this explains nothing.
 constexpr double kBoxShareMax = 0.75;
 // Comparisons with a moved copy need more elements than this, because a few agree by chance.
