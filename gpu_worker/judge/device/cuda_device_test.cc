@@ -12,11 +12,8 @@
 namespace kq::judge {
 namespace {
 
-using fake::fake_driver;
-using fake::FakeGpu;
 using fake::gpu;
 using fake::kBroken;
-using fake::kGranularity;
 
 class CudaDeviceTest : public testing::Test {
  protected:
@@ -95,7 +92,7 @@ TEST_F(CudaDeviceTest, a_window_is_an_exported_allocation_of_whole_granules) {
   EXPECT_EQ(gpu.asked.type, cuda::kPinned);
   EXPECT_EQ(gpu.asked.requested_handle_types, cuda::kPosixFileDescriptor);
   EXPECT_EQ(gpu.asked.location.type, cuda::kOnDevice);
-  EXPECT_TRUE(std::move(*device().make_window(0)));
+  EXPECT_NE(*device().make_window(0), nullptr);
 }
 
 TEST_F(CudaDeviceTest, returns_null_without_room_and_an_error_of_a_broken_driver) {
