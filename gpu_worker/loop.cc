@@ -262,8 +262,10 @@ class Loop {
     lane_threads_[start.device]->add([this, device = start.device, lease = start.lease, built = std::move(start.built),
                                       stop = in_progress_[start.lease->id].get_token()](std::size_t) {
       Lane& lane = *lanes_[device];
-      if (const auto made = lane.make_driver_cache(*lease, stop); !made && !stop.stop_requested())
-        spdlog::warn("{}", made.error().message);
+      const auto made = lane.make_driver_cache(*lease, stop);
+      if (!made && !stop.stop_requested()) spdlog::warn("{}", made.error().message);
+      if (made && !made->empty())
+        spdlog::info("the child that made the archive of the driver's code printed: {}", *made);
       auto result = lane.run(*lease, built, stop);
       log_result(*lease, result, stop.stop_requested());
       // The loss is reported before the result, so that no other run starts on the device.

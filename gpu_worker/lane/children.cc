@@ -192,7 +192,7 @@ std::optional<LaneChild> Children::take_waiting(ChildKind kind) {
     waiting.pop_front();
     changed_.notify_all();
     const auto exit = child.zygote->wait(child.id, 0);
-    if (exit && !*exit) return child;
+    if (exit && !*exit && (kind == ChildKind::launcher || !is_outdated(child))) return child;
     kill_and_queue(std::move(child));
   }
 }
@@ -222,7 +222,8 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
     KQ_TRY_VALUE(auto log, sys::LogPump::open());
     KQ_TRY_VALUE(auto ends, sys::packet_pair());
     std::pair<sys::Fd, sys::Fd> audit;
-    const bool has_driver_cache = kind != ChildKind::launcher && options_.driver_cache.has_value();
+    const std::string code =
+        kind != ChildKind::launcher && options_.driver_cache ? options_.driver_cache->folder() : std::string();
     const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
       KQ_TRY_VALUE(auto made, pipe_for_lines());
@@ -235,7 +236,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
                                   .entry = {},
                                   .problem = {},
                                   .arch = options_.arch,
-                                  .shared = has_driver_cache ? options_.driver_cache->folder() : std::string(),
+                                  .shared = code,
                                   .gpus = gpus_of(role, device_count),
                                   .device_count = device_count,
                                   .host_bytes = host_bytes_of(role, device_count),
@@ -246,8 +247,14 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
                                   .compiler = wants_compiler_},
                                  log.second.get(), ends.second.get(), audit.second.get());
     if (!id) return failure(id.error());
-    return LaneChild{
-        zygote, *id, slot, std::move(scratch), std::move(log.first), std::move(ends.first), std::move(audit.first)};
+    return LaneChild{zygote,
+                     *id,
+                     slot,
+                     std::move(scratch),
+                     std::move(log.first),
+                     std::move(ends.first),
+                     std::move(audit.first),
+                     !code.empty()};
   };
   auto child = forked();
   if (!child) {
@@ -336,26 +343,33 @@ Expected<std::size_t> Children::free_slot() {
   return static_cast<std::size_t>(found - slots_.begin());
 }
 
-Expected<void> Children::make_driver_cache(const std::stop_token& stop) {
-  if (!options_.driver_cache || !options_.driver_cache->folder().empty()) return {};
-  KQ_TRY_VALUE(const auto lock, options_.driver_cache->lock());
-  if (!lock || !options_.driver_cache->folder().empty()) return {};
-  KQ_TRY_VALUE(auto child, fork(ChildKind::python, ChildRole::driver_cache));
-  const auto made = await_success(child, kDriverCacheLimitMs, stop).and_then([&] {
-    return options_.driver_cache->keep(child.scratch.out());
-  });
-  const std::string log = retire(std::move(child));
-  if (!made)
-    return our_fault("there is no archive of the driver's code, so each job compiles that code: " +
-                     made.error().message + (log.empty() ? "" : "; " + sys::printable(log, kLogTextMax)));
-  for (const ChildKind kind : {ChildKind::python, ChildKind::reference}) retire_waiting(kind);
-  return {};
+bool Children::wants_driver_cache() const {
+  return options_.driver_cache && !has_tried_driver_cache_ && options_.driver_cache->folder().empty();
 }
 
-// Retires the waiting children of a kind, so that others are forked ahead.
-void Children::retire_waiting(ChildKind kind) {
-  const std::lock_guard lock(mutex_);
-  for (LaneChild& child : std::exchange(ready_[index(kind)], {})) kill_and_queue(std::move(child));
+Expected<std::string> Children::make_driver_cache(const std::stop_token& stop) {
+  const auto no_archive = [](const Error& error, const std::string& log) {
+    return our_fault("there is no archive of the driver's code, so each job compiles that code: " + error.message +
+                     (log.empty() ? "" : "; " + log));
+  };
+  if (!wants_driver_cache()) return std::string();
+  const auto lock = options_.driver_cache->lock();
+  if (!lock) return no_archive(lock.error(), {});
+  if (!*lock || !options_.driver_cache->folder().empty()) return std::string();
+  auto child = fork(ChildKind::python, ChildRole::driver_cache);
+  if (!child) return no_archive(child.error(), {});
+  const auto made = await_success(*child, kDriverCacheLimitMs, stop).and_then([&] {
+    return options_.driver_cache->keep(child->scratch.out());
+  });
+  has_tried_driver_cache_ = !stop.stop_requested() && child->zygote->alive();
+  std::string log = sys::printable(retire(std::move(*child)), kLogTextMax);
+  if (!made) return no_archive(made.error(), log);
+  return log;
+}
+
+// Returns whether a child that waits was forked before the archive of the driver's code was there.
+bool Children::is_outdated(const LaneChild& child) const {
+  return options_.driver_cache && !child.has_driver_cache && !options_.driver_cache->folder().empty();
 }
 
 std::string Children::retire(LaneChild child) {

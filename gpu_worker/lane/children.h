@@ -57,11 +57,12 @@ struct LaneChild {
   std::size_t slot = 0;
   Scratch scratch;
   sys::LogPump log;
-  sys::Fd channel;             // the judge's end of the channel, until the judge has it
-  sys::Fd audit;               // the pipe with the reports of CUPTI, of an audited child
-  bool is_warm = false;        // its warm-up has ended
-  bool is_cold = false;        // its warm-up failed; its first answer to the judge says why
-  bool exit_reported = false;  // the judge knows that the child has ended
+  sys::Fd channel;                // the judge's end of the channel, until the judge has it
+  sys::Fd audit;                  // the pipe with the reports of CUPTI, of an audited child
+  bool has_driver_cache = false;  // it has begun with the driver's code
+  bool is_warm = false;           // its warm-up has ended
+  bool is_cold = false;           // its warm-up failed; its first answer to the judge says why
+  bool exit_reported = false;     // the judge knows that the child has ended
   bool is_killed = false;
 };
 
@@ -96,10 +97,12 @@ class Children {
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Says that a job will soon want a child of this kind, and whether it may use torch.compile. Thread-safe.
   void expect(ChildKind kind, bool uses_compiler = false);
-  // Has a child make the archive of the driver's code, unless the archive exists or another lane makes it, and replaces
-  // the children that wait by ones that begin with it. Takes about 10 s of 16 processors. Fails after
-  // kDriverCacheLimitMs and after a stop; each job then compiles that code.
-  Expected<void> make_driver_cache(const std::stop_token& stop);
+  // Returns whether the archive of the driver's code is still to be made here.
+  bool wants_driver_cache() const;
+  // Has a child make the archive, unless another lane does, and returns what the child printed. Children that wait
+  // without it are then replaced. Takes about 10 s with eight processes. Fails after kDriverCacheLimitMs and after a
+  // stop; each job then compiles that code.
+  Expected<std::string> make_driver_cache(const std::stop_token& stop);
   // Kills a child, queues it for the reaper and returns what it printed.
   std::string retire(LaneChild child);
   // Queues a child for the reaper, which kills it when the judge does not prepare trials. For a child that has got its
@@ -135,7 +138,7 @@ class Children {
   void fork_ahead(std::size_t thread);
   void reap_all();
   void kill_and_queue(LaneChild child);  // requires mutex_
-  void retire_waiting(ChildKind kind);
+  bool is_outdated(const LaneChild& child) const;
   void reap(LaneChild child);
   bool needs_more(ChildKind kind) const;
   std::size_t target_count(ChildKind kind) const;
@@ -156,7 +159,8 @@ class Children {
   std::array<int, kChildKinds> waiters_{};          // callers that wait for a child of each kind
   std::array<bool, kChildKinds> failed_{};          // the last fork ahead failed: none is tried until a child is wanted
   std::deque<LaneChild> dying_;
-  std::atomic<bool> wants_compiler_ = false;  // a job was expected that may use torch.compile
+  std::atomic<bool> wants_compiler_ = false;          // a job was expected that may use torch.compile
+  std::atomic<bool> has_tried_driver_cache_ = false;  // this lane has made the archive or failed to
   bool reaping_ = false;
   bool reap_is_awaited_ = false;
   bool stopped_ = false;

@@ -316,6 +316,7 @@ TEST_F(ChildrenTest, replaces_waiting_children_by_ones_that_begin_with_the_drive
   one->retire(std::move(*taken));
   ASSERT_TRUE(one->make_driver_cache({})) << "the archive is there";
   EXPECT_EQ(one->failure_reason(), std::nullopt);
+  EXPECT_FALSE(one->wants_driver_cache());
 }
 
 TEST_F(ChildrenTest, keeps_no_archive_of_a_child_that_fails_or_is_stopped) {
@@ -337,6 +338,7 @@ TEST_F(ChildrenTest, keeps_no_archive_of_a_child_that_fails_or_is_stopped) {
   std::stop_source source;
   source.request_stop();
   EXPECT_FALSE(none->make_driver_cache(source.get_token()));
+  EXPECT_TRUE(none->wants_driver_cache()) << "a stop says nothing about the archive";
   EXPECT_EQ(cache.folder(), "");
   const auto lock = cache.lock();
   ASSERT_TRUE(lock && *lock) << "a stopped call gives the lock back";

@@ -42,7 +42,10 @@ void prune(const std::string& dir) {
     if (each->is_directory(error)) folders.push_back(each->path());
   }
   if (folders.size() < kDriverCachesMax) return;
-  for (const fs::path& folder : folders) fs::remove_all(folder, error);
+  for (const fs::path& folder : folders) {
+    fs::remove_all(folder, error);
+    fs::remove(folder.string() + ".lock", error);
+  }
 }
 
 }  // namespace
@@ -75,6 +78,7 @@ std::string DriverCache::folder() const {
 Expected<std::optional<sys::FileLock>> DriverCache::lock() const {
   std::error_code error;
   fs::create_directories(dir_, error);
+  if (error) return our_fault("cannot make " + dir_ + ": " + error.message());
   return sys::FileLock::take(folder_ + ".lock", std::to_string(::getpid()), 0600);
 }
 
@@ -84,6 +88,7 @@ Expected<void> DriverCache::keep(const std::string& out) const {
     return our_fault("the archive has more than " + std::to_string(kDriverCacheBytesMax >> 20) + " MiB");
   std::error_code error;
   if (!fs::exists(folder_, error)) prune(dir_);
+  fs::remove_all(folder_, error);  // a worker that was killed may have left a part of an archive
   fs::create_directories(folder_, error);
   for (const std::string& each : {dir_, folder_}) fs::permissions(each, fs::perms(kFolderMode), error);
   return write_whole_file((fs::path(folder_) / kArchive).string(), bytes, kArchiveMode);

@@ -1,11 +1,11 @@
-// The archive of code that the CUDA driver has compiled from PTX, with which every child on a GPU begins.
+// The archive of code that the CUDA driver has compiled from PTX, with which every Python child on a GPU begins.
 //
 // Theory of operation. The driver compiles PTX at its first launch and keeps the code in a folder. cuDNN launches such
 // kernels while it searches for an algorithm, so that the first search of a job takes about 1 s with an empty folder,
 // and 0.1 s with a filled one. The folder of a child is its own, because code that one job leaves must not run in
 // another one. A child that runs no code of a job makes an archive of that code (harness/kernels/driver_cache.py), once
-// for each driver, torch and architecture, before the first job that may search (gpu_worker/lane/children.h). Later
-// children begin with a copy.
+// for each driver, architecture and set of Python packages, before the first job that may search
+// (gpu_worker/lane/children.h). Later children begin with a copy.
 //
 //   DIR/KEY/code.zip   the archive; KEY is the hash in hex of everything that the code depends on
 //   DIR/KEY.lock       the lock of the lane that makes the archive

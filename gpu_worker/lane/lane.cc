@@ -254,15 +254,15 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
-Expected<void> Lane::make_driver_cache(const Lease& lease, const std::stop_token& stop) {
-  if (has_tried_driver_cache_ || !may_search(lease)) return {};
-  KQ_TRY_VALUE(const auto zygote, this->zygote());
-  const auto made = children_->make_driver_cache(stop);
-  has_tried_driver_cache_ = !stop.stop_requested() && zygote->alive();
-  return made;
+// The reference of the last problem is dropped first, because it may hold most of the device's memory.
+Expected<std::string> Lane::make_driver_cache(const Lease& lease, const std::stop_token& stop) {
+  if (!children_->wants_driver_cache() || !may_search(lease) || quarantine()) return std::string();
+  drop_reference();
+  children_->wait_until_reaped();
+  return children_->make_driver_cache(stop);
 }
 
-// Returns nothing where a child could write the archive.
+// Returns nothing for a lane that is to have no archive, and where a child could write it.
 std::optional<DriverCache> Lane::driver_cache(const Zygote& zygote) const {
   if (options_.driver_caches.empty() || !are_files_protected(zygote.sandbox(), options_.first_uid)) return std::nullopt;
   return DriverCache(options_.driver_caches, {.driver = this_host().driver,

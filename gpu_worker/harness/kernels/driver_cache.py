@@ -1,4 +1,4 @@
-"""The code that the CUDA driver compiles from PTX, which every child with a GPU begins with.
+"""The code that the CUDA driver compiles from PTX, which every Python child with a GPU begins with.
 
 The driver compiles PTX when a kernel of it is launched for the first time, and keeps the code in the folder
 CUDA_CACHE_PATH. cuDNN launches such kernels while it searches for the quickest algorithm, and for attention. With an
@@ -23,14 +23,16 @@ from harness.children.job import Job
 
 ARCHIVE = "code.zip"  # as in gpu_worker/lane/driver_cache.cc
 FOLDER = "CUDA_CACHE_PATH"
-# There are half as many processes as processors, and at most so many. Each takes 0.6 GB of the host's memory and 0.6 GB
-# of the GPU's.
+# There are half as many processes as processors, PROCESSES_MAX at most, and fewer where memory is short. Each takes
+# about so many bytes of the host's memory, and so many of the GPU's.
 PROCESSES_MAX = 8
+PROCESS_BYTES = 640 << 20
+FREE_GPU_BYTES_MIN = 1 << 30  # with less cuDNN leaves algorithms out, without an error
 
 # cuDNN has other kernels made from PTX for each of these, as 400 searches with each dtype have shown (cuDNN 9.19): the
 # numbers of channels in and out, the size of the filter, and whether the channels lie innermost.
 CHANNELS = ((3, 64), (32, 64), (6, 16), (128, 10), (64, 3), (5, 7))
-USUAL_CHANNELS = ((3, 64), (32, 64))  # the only ones for the dtypes in HALVES, which few problems use
+USUAL_CHANNELS = ((3, 64), (32, 64))  # the dtypes in HALVES are rare, and have no others
 SIZES = (3, 1)
 LARGE = ((7, 2), (11, 4))  # sizes and strides of first layers of well-known networks
 TRANSPOSED_CHANNELS = (32, 64)
@@ -121,13 +123,20 @@ def fill(job: Job) -> int:
     """Has the driver compile its code, in several processes, and writes the archive to out/. Returns the exit code of
     the child, which is 0 only if the archive is complete.
     """
-    count = max(1, min(PROCESSES_MAX, len(os.sched_getaffinity(0)) // 2))
+    bounds = PROCESSES_MAX, len(os.sched_getaffinity(0)) // 2, available_bytes() // (2 * PROCESS_BYTES)
+    count = max(1, min(bounds))
     processes = [fork(calls()[i::count], job) for i in range(count)]
     ends = [os.waitpid(process, 0)[1] for process in processes]
     if any(ends):
         return 1
     pack(Path(os.environ[FOLDER]), job.out / ARCHIVE)
     return 0
+
+
+def available_bytes() -> int:
+    """Returns the bytes of memory that the host can give to new processes."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
 
 
 def fork(part: list[Call], job: Job) -> int:
@@ -149,6 +158,8 @@ def run_all(part: list[Call], job: Job) -> None:
     """Makes the calls. A call that this GPU does not support is left out. Raises an error where memory is short or the
     GPU fails.
     """
+    if job.on_gpu and torch.cuda.mem_get_info(job.device)[0] < FREE_GPU_BYTES_MIN:
+        raise MemoryError("the GPU has too little free memory")
     for call in part:
         try:
             with torch.no_grad():
