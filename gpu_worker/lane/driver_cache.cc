@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -51,12 +50,7 @@ void prune(const std::string& dir) {
 }  // namespace
 
 bool may_search(const Lease& lease) {
-  const auto names_search = [&](const Hash& hash) {
-    const auto text = file_of(lease, hash);
-    return text && (text->find("cudnn.benchmark") != text->npos || text->find("scaled_dot_product") != text->npos);
-  };
-  return std::ranges::any_of(lease.submission.files, names_search, &SourceFile::hash) ||
-         names_search(lease.submission.problem.hash);
+  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product"});
 }
 
 bool are_files_protected(const std::string& layers, std::uint32_t first_uid) {

@@ -73,13 +73,7 @@ bool brings_kernels(const Lease& lease) {
 
 // Whether code of a job may use torch.compile.
 bool may_use_compiler(const Lease& lease) {
-  const auto names_compiler = [&](const Hash& hash) {
-    const auto text = file_of(lease, hash);
-    return text && (text->find("torch.compile") != text->npos || text->find("torch._dynamo") != text->npos);
-  };
-  return lease.submission.trials.baseline == Baseline::compile ||
-         std::ranges::any_of(lease.submission.files, names_compiler, &SourceFile::hash) ||
-         names_compiler(lease.submission.problem.hash);
+  return lease.submission.trials.baseline == Baseline::compile || names_any(lease, {"torch.compile", "torch._dynamo"});
 }
 
 // Whether a submission, or its problem, found too little memory on the device.

@@ -184,6 +184,15 @@ Expected<std::string> file_of(const Lease& lease, const Hash& hash) {
   return our_fault("the lease came without blob " + to_hex(hash));
 }
 
+bool names_any(const Lease& lease, std::initializer_list<std::string_view> words) {
+  const auto names_one = [&](const Hash& hash) {
+    const auto text = file_of(lease, hash);
+    return text && std::ranges::any_of(words, [&](std::string_view word) { return text->find(word) != text->npos; });
+  };
+  return std::ranges::any_of(lease.submission.files, names_one, &SourceFile::hash) ||
+         names_one(lease.submission.problem.hash);
+}
+
 std::string problem_file(const Lease& lease) {
   std::string name = lease.submission.problem.file;
   const auto is_taken = [&](const SourceFile& file) { return file.name == name; };

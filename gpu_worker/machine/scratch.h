@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,8 @@ class Scratch {
 
 // Returns the content of the file with this hash. Fails with ErrorKind::our_fault if the lease came without it.
 Expected<std::string> file_of(const Lease& lease, const Hash& hash);
+// Returns whether a file of the submission, or of its problem, has one of the words.
+bool names_any(const Lease& lease, std::initializer_list<std::string_view> words);
 // Returns the name of the problem's file in src/: its own, with underscores in front while the submission has a file of
 // the same name.
 std::string problem_file(const Lease& lease);

@@ -169,5 +169,16 @@ TEST(scratch, directories_without_permissions_are_removed) {
   std::filesystem::remove_all(root);
 }
 
+TEST(names_any, looks_in_the_files_of_the_submission_and_in_that_of_its_problem) {
+  Lease lease;
+  lease.submission.files = {{.name = "kernel.py", .hash = sha256("a kernel")}};
+  lease.submission.problem.hash = sha256("its problem");
+  lease.blobs = {{sha256("a kernel"), "a kernel"}, {sha256("its problem"), "its problem"}};
+  EXPECT_TRUE(names_any(lease, {"other", "kernel"}));
+  EXPECT_TRUE(names_any(lease, {"problem"}));
+  EXPECT_FALSE(names_any(lease, {"other"}));
+  EXPECT_FALSE(names_any(lease, {}));
+}
+
 }  // namespace
 }  // namespace kq::worker

@@ -19,9 +19,9 @@
 
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/device/clock.h"
-#include "gpu_worker/judge/device/cuda_device.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"
+#include "tests/gpu/device_test.h"
 #include "tests/gpu/gpu_child.h"
 #include "tests/gpu/write_to_device.h"
 
@@ -75,16 +75,8 @@ class ChildProcess : public Exits {
   std::optional<int> status_;
 };
 
-class JudgeGpuTest : public testing::Test {
+class JudgeGpuTest : public DeviceTest {
  protected:
-  void SetUp() override {
-    auto opened = open_cuda_device(0);
-    if (!opened && opened.error().kind == ErrorKind::not_found)
-      GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
-    ASSERT_TRUE(opened) << opened.error().message;
-    device_ = std::move(*opened);
-  }
-
   bool alive() { return device_->check_context().has_value(); }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
@@ -118,8 +110,6 @@ class JudgeGpuTest : public testing::Test {
     std::sort(all.begin(), all.end());
     return all;
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 double us(std::int64_t ns) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -14,25 +13,14 @@
 
 #include "gpu_worker/judge/check/memory_checks.h"
 #include "gpu_worker/judge/check/truth.h"
-#include "gpu_worker/judge/device/cuda_device.h"
 #include "gpu_worker/judge/testing/measured_on_host.h"
+#include "tests/gpu/device_test.h"
 #include "tests/gpu/write_to_device.h"
 
 namespace kq::judge {
 namespace {
 
-class MeasureGpuTest : public testing::Test {
- protected:
-  void SetUp() override {
-    auto opened = open_cuda_device(0);
-    if (!opened && opened.error().kind == ErrorKind::not_found)
-      GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
-    ASSERT_TRUE(opened) << opened.error().message;
-    device_ = std::move(*opened);
-  }
-
-  std::unique_ptr<Device> device_;
-};
+using MeasureGpuTest = DeviceTest;
 
 // How the bits of a real floating-point dtype are divided.
 struct Division {

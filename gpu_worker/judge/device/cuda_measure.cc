@@ -34,6 +34,20 @@ constexpr std::string_view kOwnRecord = R"(mul.wide.u32 %i, %block, %threads;
   add.u64 %i, %i, %at;
   mad.lo.u64 %at, %i, BYTES, %records;)";
 
+// Branches to COMPARED where both numbers are NaN or equal infinities.
+constexpr std::string_view kEqualSpecials = R"(setp.eq.f64 %p, %e, %g;
+  @%p bra COMPARED;
+  testp.notanumber.f64 %p, %e;
+  testp.notanumber.f64 %q, %g;
+  and.pred %p, %p, %q;
+  @%p bra COMPARED;)";
+
+// Branches to COMPARED where %error is within the tolerance of %size.
+constexpr std::string_view kWithin = R"(mul.rn.f64 %limit, %rtol, %size;
+  add.rn.f64 %limit, %atol, %limit;
+  setp.le.f64 %p, %error, %limit;
+  @%p bra COMPARED;)";
+
 // Both kernels have one way back to NEXT, so that the threads of a warp come together again after each element. All
 // comparisons are false for NaN, and maxima are chosen by them as on the host. The rounding of each operation is named,
 // which keeps the assembler from fusing two of them.
@@ -74,10 +88,7 @@ constexpr std::string_view kMeasure = R"(
   setp.gt.f64 %p, %relative, %max_rel;
   selp.f64 %max_rel, %relative, %max_rel, %p;
 NO_RELATIVE:
-  mul.rn.f64 %limit, %rtol, %size;
-  add.rn.f64 %limit, %atol, %limit;
-  setp.le.f64 %p, %error, %limit;
-  @%p bra COMPARED;
+  WITHIN
   testp.finite.f64 %p, %error;
   @!%p bra UNBOUNDED;
   setp.lt.f64 %p, %limit, 0d0010000000000000;
@@ -85,12 +96,7 @@ NO_RELATIVE:
   div.rn.f64 %excess, %error, %limit;
   bra WRONG;
 SPECIAL_EXPECTED:
-  setp.eq.f64 %p, %e, %g;
-  @%p bra COMPARED;
-  testp.notanumber.f64 %p, %e;
-  testp.notanumber.f64 %q, %g;
-  and.pred %p, %p, %q;
-  @%p bra COMPARED;
+  EQUAL_SPECIALS
   bra UNBOUNDED;
 SPECIAL_GOT:
   add.u64 %not_finite, %not_finite, 1;
@@ -167,22 +173,14 @@ constexpr std::string_view kTruth = R"(
   setp.gt.f64 %p, %error, %largest;
   selp.f64 %largest, %error, %largest, %p;
   abs.f64 %size, %t;
-  mul.rn.f64 %limit, %rtol, %size;
-  add.rn.f64 %limit, %atol, %limit;
-  setp.le.f64 %p, %error, %limit;
-  @%p bra COMPARED;
+  WITHIN
   add.u64 %beyond, %beyond, 1;
   bra COMPARED;
 NO_TRUTH:
   add.u64 %special_truth, %special_truth, 1;
   bra COMPARED;
 SPECIAL:
-  setp.eq.f64 %p, %e, %g;
-  @%p bra COMPARED;
-  testp.notanumber.f64 %p, %e;
-  testp.notanumber.f64 %q, %g;
-  and.pred %p, %p, %q;
-  @%p bra COMPARED;
+  EQUAL_SPECIALS
   add.u64 %wrong_form, %wrong_form, 1;
 COMPARED:
   bra NEXT;
@@ -214,6 +212,8 @@ KernelText measure_text(const NumberLoad& number) {
   const std::string name = measure_kernel(number.format);
   return {name, filled(kMeasure, {{"NAME", name},
                                   {"REGISTERS", std::string(kRegisters)},
+                                  {"EQUAL_SPECIALS", std::string(kEqualSpecials)},
+                                  {"WITHIN", std::string(kWithin)},
                                   {"EACH", std::string(kEach)},
                                   {"GET_EXPECTED", load(number, "%expected", "%e")},
                                   {"GET_GOT", load(number, "%got", "%g")},
@@ -224,6 +224,8 @@ KernelText truth_text(const NumberLoad& truth, const NumberLoad& number) {
   const std::string name = truth_kernel(truth.format, number.format);
   return {name, filled(kTruth, {{"NAME", name},
                                 {"REGISTERS", std::string(kRegisters)},
+                                {"EQUAL_SPECIALS", std::string(kEqualSpecials)},
+                                {"WITHIN", std::string(kWithin)},
                                 {"EACH", std::string(kEach)},
                                 {"GET_TRUTH", load(truth, "%truth", "%t")},
                                 {"GET_EXPECTED", load(number, "%expected", "%e")},
