@@ -21,6 +21,34 @@ print(torch.cuda.is_initialized(), "libcuda.so" in open("/proc/self/maps").read(
 print("torch._subclasses.fake_tensor" in sys.modules, os.environ.get("CUDA_VISIBLE_DEVICES"))
 """
 
+# A fork server as ForkServer makes it, but for the sandbox.
+IMPORT_AHEAD = """
+import os, sys
+from harness.zygote.fork_server import ForkServer
+server = object.__new__(ForkServer)
+server._device, server._cgroups, server._watchdog, server._children, server._are_prepared = "cuda", None, None, {}, set()
+held, closed = os.pipe()
+server.import_ahead()
+os.close(closed)
+print(os.read(held, 1), list(server._children) != [])
+(pid,) = server._children
+print(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status)
+server.reap()
+print(server._children, "torch._inductor.compile_fx" in sys.modules)
+"""
+
+
+class ImportAhead(unittest.TestCase):
+    def test_a_process_of_its_own_imports_and_ends(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORT_AHEAD],
+            env=os.environ | {"PYTHONPATH": str(HARNESS)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        self.assertEqual(done.stdout, "b'' True\n0\n{} False\n", done.stderr)
+
 
 class Tracing(unittest.TestCase):
     def test_preparing_opens_no_gpu(self) -> None:

@@ -16,6 +16,7 @@ copy their pages.
 """
 
 import contextlib
+import ctypes
 import gc
 import hashlib
 import json
@@ -27,7 +28,7 @@ import sys
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from harness.children.runtime import ChildRuntime, ChildRuntimeError
 from harness.zygote import malloc_thresholds
@@ -53,6 +54,8 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # The number of children after which the zygote moves its memory into huge pages. The move takes up to 0.6 s, and makes
 # each later fork cheaper; a zygote that serves few children would not win it back.
 HUGE_PAGES_AFTER = 24
+AHEAD_BYTES = 1 << 30  # the limit of the process that imports ahead; it takes 150 MB
+PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 # The fields of an order with their type and default. A field whose default is None is required.
 ORDER_FIELDS: dict[str, tuple[type, Any]] = {
@@ -108,6 +111,8 @@ def main(
         control.send(json.dumps({"error": f"this machine allows no sandbox: {error}"}).encode())
         return 3
     control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
+    if device == "cuda":
+        server.import_ahead()
     server.loop()
     return 0
 
@@ -297,6 +302,38 @@ class ForkServer:
         self._children[pid].order_id = None
         os.kill(pid, signal.SIGKILL)
         return layers
+
+    def import_ahead(self) -> None:
+        """Forks a process that imports what later orders may need (prepare_shared_state), and ends. The files of the
+        modules are then in the host's memory. From a cold disk the imports take 10 s, in which no child is forked, and
+        2 s with the files in memory (16 processors, torch 2.11).
+        """
+        group = "import-ahead"
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with contextlib.suppress(OSError), theirs:
+            if self._cgroups is not None:
+                self._cgroups.make(group, AHEAD_BYTES, is_build=True)
+            pid = os.fork()
+            if pid == 0:
+                self.import_and_exit(group, theirs.fileno())
+            self._children[pid] = ForkedChild(None, ours, group)
+
+    def import_and_exit(self, group: str, lifeline: int) -> NoReturn:
+        """Runs the process that imports ahead. It holds no descriptor of the fork server but the end of its lifeline,
+        because a socket that stays open would hide the end of the fork server.
+        """
+        from harness.extensions import tracing_child
+
+        try:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            signal.set_wakeup_fd(-1)
+            os.closerange(3, lifeline)
+            os.closerange(lifeline + 1, os.sysconf("SC_OPEN_MAX"))
+            self.enter_cgroup(group)
+            for prepare in (tracing_child.prepare, import_compiler):
+                self.prepare_once(prepare)
+        finally:
+            os._exit(0)
 
     def loop(self) -> None:
         """Handles events until the control process closes its socket. Children end with the zygote, because their
