@@ -294,8 +294,7 @@ TEST(ChildKind, is_launcher_for_device_code_on_a_gpu) {
 // The archive holds what the child's process has put into the driver's folder; there is no driver here.
 constexpr const char* kMakeOneFile = R"(
 def calls():
-    os.makedirs(os.environ[FOLDER], exist_ok=True)
-    Path(os.environ[FOLDER], "made").touch()
+    Path(os.environ[FOLDERS[0]], "made").touch()
     return []
 )";
 
@@ -310,7 +309,8 @@ TEST_F(ChildrenTest, replaces_waiting_children_by_ones_that_begin_with_the_drive
   auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
   const fs::path root = "/proc/" + std::to_string(zygote->process_of(taken->id)) + "/root";
-  const fs::path in_view = root / "kq/work/cuda/made", beside = fs::path(taken->scratch.dir()) / "work/cuda/made";
+  const fs::path in_view = root / "kq/work/compiled/driver/made";
+  const fs::path beside = fs::path(taken->scratch.dir()) / "work/compiled/driver/made";
   EXPECT_TRUE(fs::exists(in_view) || fs::exists(beside));
   EXPECT_EQ(taken->log.so_far(), "");
   one->retire(std::move(*taken));

@@ -172,8 +172,8 @@ def run_role(job: Job, runtime: ChildRuntime) -> int:
         return BUILDS[job.role](job)
     if job.role == DRIVER_CACHE:
         return driver_cache.fill(job)
-    if job.shared is not None:
-        driver_cache.copy_into(Path(os.environ[driver_cache.FOLDER]), job.shared)
+    if job.on_gpu or job.shared is not None:
+        driver_cache.begin(job.shared)
     if job.role == EVAL_PROGRAM:
         return eval_child.run(job)
     launcher = Path(runtime.path).parent / LAUNCHER

@@ -2,8 +2,10 @@
 
 The driver compiles PTX when a kernel of it is launched for the first time, and keeps the code in the folder
 CUDA_CACHE_PATH. cuDNN launches such kernels while it searches for the quickest algorithm, and for attention. With an
-empty folder the first search of a job takes about 1 s, and 0.1 s with the code in it (H200, torch 2.11). The folder of
-a child is its own and is removed with it, because code that one job leaves must not run in another one.
+empty folder the first search of a job takes about 1 s, and 0.1 s with the code in it (H200, torch 2.11). torch itself
+writes the source of few kernels when they are called, of products over a dimension for example, and keeps the PTX in
+the folder PYTORCH_KERNEL_CACHE_PATH beside the other one; the first of them takes 1.5 s. The folders of a child are its
+own and are removed with it, because code that one job leaves must not run in another one.
 
 So a child that runs no code of a job makes an archive of the code (fill), and children that run jobs begin with a copy
 of it (copy_into). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
@@ -22,7 +24,8 @@ from torch import nn
 from harness.children.job import Job
 
 ARCHIVE = "code.zip"  # as in gpu_worker/lane/driver_cache.cc
-FOLDER = "CUDA_CACHE_PATH"
+# The variables with the two folders, which have one parent (sandbox/environment.py).
+FOLDERS = ("CUDA_CACHE_PATH", "PYTORCH_KERNEL_CACHE_PATH")
 # There are half as many processes as processors, PROCESSES_MAX at most, and fewer where memory is short. Each takes
 # about so many bytes of the host's memory, and so many of the GPU's.
 PROCESSES_MAX = 8
@@ -37,9 +40,12 @@ SIZES = (3, 1)
 LARGE = ((7, 2), (11, 4))  # sizes and strides of first layers of well-known networks
 TRANSPOSED_CHANNELS = (32, 64)
 TRANSPOSED_SIZES = (2, 3, 4, 5, 7)  # each has kernels of its own
-SPACES = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # the extents of an input, by their number
+SPACES: dict[int, tuple[int, ...]] = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # of an input, by their number
+LARGE_SPACE = (128, 128)  # from which on transposed convolutions have other kernels
 BATCH = 8
-ATTENTION_SHAPE = (2, 8, 128, 64)
+ATTENTION_SHAPE = (2, 8, 128)
+HEAD_SIZES = (64, 128)
+PRODUCT_SHAPE = (16, 256, 256)  # whose dimensions have kernels of their own
 GPU_FAILURES = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.OutOfMemoryError))
 
 
@@ -67,6 +73,7 @@ class Convolution:
     is_innermost: bool = False  # the channels
     is_transposed: bool = False
     stride: int = 1
+    space: tuple[int, ...] | None = None  # the extents of the input; None: those in SPACES
 
     def run(self, device: torch.device) -> None:
         constructor: Any = getattr(nn, f"Conv{'Transpose' if self.is_transposed else ''}{self.dimensions}d")
@@ -75,7 +82,7 @@ class Convolution:
         model = constructor(*self.channels, self.size, self.stride).to(
             device, self.precision.dtype, memory_format=layout
         )
-        x = torch.randn(BATCH, self.channels[0], *SPACES[self.dimensions], device=device)
+        x = torch.randn(BATCH, self.channels[0], *(self.space or SPACES[self.dimensions]), device=device)
         torch.backends.cudnn.benchmark = True
         torch.backends.cudnn.allow_tf32 = self.precision.may_round
         model(x.to(self.precision.dtype, memory_format=layout))
@@ -86,13 +93,24 @@ class Attention:
     """Attention, for which torch may take cuDNN's kernels."""
 
     precision: Precision
+    head_size: int
 
     def run(self, device: torch.device) -> None:
-        heads = torch.randn(ATTENTION_SHAPE, device=device).to(self.precision.dtype)
+        heads = torch.randn(*ATTENTION_SHAPE, self.head_size, device=device).to(self.precision.dtype)
         nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
 
 
-Call = Convolution | Attention
+@dataclass(frozen=True)
+class Product:
+    """The product of numbers over a dimension, whose kernel torch compiles itself."""
+
+    dimension: int
+
+    def run(self, device: torch.device) -> None:
+        torch.ones(PRODUCT_SHAPE, device=device).prod(self.dimension)
+
+
+Call = Convolution | Attention | Product
 
 
 def calls() -> list[Call]:
@@ -116,21 +134,35 @@ def calls() -> list[Call]:
         for size, stride in LARGE
         for is_innermost in (False, True)
     ]
-    return found + [Attention(half) for half in HALVES]
+    found += [
+        Convolution(TF32, 2, TRANSPOSED_CHANNELS, SIZES[0], is_innermost, is_transposed=True, space=LARGE_SPACE)
+        for is_innermost in (False, True)
+    ]
+    found += [Product(dimension) for dimension in range(len(PRODUCT_SHAPE))]
+    return found + [Attention(half, size) for half in HALVES for size in HEAD_SIZES]
 
 
 def fill(job: Job) -> int:
     """Has the driver compile its code, in several processes, and writes the archive to out/. Returns the exit code of
     the child, which is 0 only if the archive is complete.
     """
+    folder = parent()
     bounds = PROCESSES_MAX, len(os.sched_getaffinity(0)) // 2, available_bytes() // (2 * PROCESS_BYTES)
     count = max(1, min(bounds))
     processes = [fork(calls()[i::count], job) for i in range(count)]
     ends = [os.waitpid(process, 0)[1] for process in processes]
     if any(ends):
         return 1
-    pack(Path(os.environ[FOLDER]), job.out / ARCHIVE)
+    pack(folder, job.out / ARCHIVE)
     return 0
+
+
+def parent() -> Path:
+    """Returns the folder with the folders of this process. Makes them, because torch does not make its own."""
+    folders = [Path(os.environ[name]) for name in FOLDERS]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    return folders[0].parent
 
 
 def available_bytes() -> int:
@@ -180,10 +212,13 @@ def pack(folder: Path, archive: Path) -> None:
                 zip_file.write(path, path.relative_to(folder))
 
 
-def copy_into(folder: Path, shared: Path) -> None:
-    """Unpacks the archive in `shared`, which a child must do before it initialises CUDA. A child whose archive is
-    damaged begins with what could be unpacked, and the driver compiles the rest.
+def begin(shared: Path | None) -> None:
+    """Makes the folders of this process and unpacks the archive in `shared`, which a child must do before it
+    initialises CUDA. A child whose archive is damaged begins with what could be unpacked, and the rest is compiled.
     """
+    folder = parent()
+    if shared is None:
+        return
     try:
         with ZipFile(shared / ARCHIVE) as archive:
             archive.extractall(folder)

@@ -38,7 +38,9 @@ def child_environment(work: Path) -> dict[str, str]:
         "TRITON_CACHE_DIR": str(work / "triton"),
         "TORCH_EXTENSIONS_DIR": str(work / "torch_extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"),
-        "CUDA_CACHE_PATH": str(work / "cuda"),
+        # harness/kernels/driver_cache.py makes both.
+        "CUDA_CACHE_PATH": str(work / "compiled" / "driver"),
+        "PYTORCH_KERNEL_CACHE_PATH": str(work / "compiled" / "torch"),
     }
 
 
