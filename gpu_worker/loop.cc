@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,8 +15,10 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "core/codec/codec.h"
+#include "gpu_worker/lane/driver_cache.h"
 #include "sys/clock.h"
 
 namespace kq::worker {
@@ -24,9 +27,9 @@ namespace {
 // The loop checks its signals and timers at least this often.
 constexpr std::int64_t kPollMs = 100;
 
-// How long the worker has to be without builds and runs before it makes prefixes of torch's headers ahead. A sweep
-// sends its jobs sooner after the worker's start.
-constexpr std::int64_t kIdleBeforeHeadersMs = 1'000;
+// How long the worker has to be without builds and runs before it makes ahead what later jobs need: prefixes of torch's
+// headers and the archive of the driver's code. A sweep sends its jobs sooner after the worker's start.
+constexpr std::int64_t kIdleBeforePreparationMs = 1'000;
 
 // A queue of events with many writers and one reader. wake_fd() is readable while the queue is not empty.
 class Mailbox {
@@ -124,6 +127,17 @@ void log_result(const Lease& lease, const Expected<Result>& result, bool stopped
   }
 }
 
+void log_archive(const Expected<std::string>& made, bool is_stopped) {
+  if (!made && !is_stopped) spdlog::warn("{}", made.error().message);
+  if (made && !made->empty()) spdlog::info("the child that made the archive of the driver's code printed: {}", *made);
+}
+
+// The archive of the driver's code, which a lane makes while there is no work. A job that does not need it stops this.
+struct ArchiveAhead {
+  std::stop_source stop;               // of the last begin
+  std::atomic<bool> has_begun{false};  // and was not stopped
+};
+
 // Returns the lease whose build or run an event ends, or nothing.
 struct EndedLease {
   std::optional<LeaseId> operator()(const BuildDone& done) const { return done.lease; }
@@ -153,19 +167,22 @@ class Loop {
         epoch_(options.worker.epoch),
         worker_(options.worker),
         kinds_(kinds_of(options.worker)),
-        headers_at_ms_(options.makes_headers_ahead ? sys::monotonic_now_ms() + kIdleBeforeHeadersMs : 0),
+        is_making_headers_ahead_(options.makes_headers_ahead),
         builder_(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote),
         build_threads_(options.worker.build_slots + kQuickSlots),
         abort_at_end_{lanes} {
     broker_.wake_on(mailbox_.wake_fd());
-    for (std::size_t i = 0; i < lanes.size(); ++i) lane_threads_.push_back(std::make_unique<ThreadPool>(1));
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      archives_.push_back(std::make_unique<ArchiveAhead>());
+      lane_threads_.push_back(std::make_unique<ThreadPool>(1));
+    }
   }
 
   Expected<void> run(const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
     bool drain_requested = false;
     while (!finished_ && !stop) {
       log_refusal();
-      make_headers_when_idle();
+      prepare_when_idle();
       KQ_TRY(receive());
       while (auto event = mailbox_.take()) {
         if (const auto lease = std::visit(EndedLease(), *event)) in_progress_.erase(*lease);
@@ -187,29 +204,41 @@ class Loop {
       if (sys::monotonic_now_ms() >= wake_at_ms_) step(Tick{});
     }
     for (auto& [lease, stopping] : in_progress_) stopping.request_stop();
+    for (const auto& archive : archives_) archive->stop.request_stop();
     if (!finished_) broker_.send(encode_message(Message<WorkerRequest>{0, Goodbye{epoch_}}));
     return {};
   }
 
  private:
-  // Makes the prefixes that nearly every extension is compiled with, once, as soon as the worker has had no work for a
-  // while. A build that needs one sooner requests it itself.
-  void make_headers_when_idle() {
-    if (headers_at_ms_ == 0) return;
+  std::int64_t idle_ms() {
     const std::int64_t now_ms = sys::monotonic_now_ms();
-    if (!in_progress_.empty()) headers_at_ms_ = now_ms + kIdleBeforeHeadersMs;
-    if (now_ms < headers_at_ms_) return;
-    headers_at_ms_ = 0;
-    for (const DeviceKind kind : kinds_) {
-      if (const auto made = builder_.make_headers_ahead(kind); !made) spdlog::warn("{}", made.error().message);
+    if (!in_progress_.empty()) idle_since_ms_ = now_ms;
+    return now_ms - idle_since_ms_;
+  }
+
+  // Makes the prefixes that nearly every extension is compiled with and the archives of the driver's code, once, as
+  // soon as the worker has had no work for a while. A job that needs one of them sooner makes it itself.
+  void prepare_when_idle() {
+    if (idle_ms() < kIdleBeforePreparationMs) return;
+    if (std::exchange(is_making_headers_ahead_, false)) {
+      for (const DeviceKind kind : kinds_) {
+        if (const auto made = builder_.make_headers_ahead(kind); !made) spdlog::warn("{}", made.error().message);
+      }
+    }
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (!archives_[i]->has_begun.exchange(true)) make_archive_ahead(*lanes_[i], *archives_[i], *lane_threads_[i]);
     }
   }
 
-  bool is_idle_for_too_long() {
-    const std::int64_t now_ms = sys::monotonic_now_ms();
-    if (!in_progress_.empty()) idle_since_ms_ = now_ms;
-    return options_.idle_exit_ms > 0 && now_ms - idle_since_ms_ >= options_.idle_exit_ms;
+  static void make_archive_ahead(Lane& lane, ArchiveAhead& archive, ThreadPool& thread) {
+    archive.stop = std::stop_source();
+    thread.add([&lane, &archive, stop = archive.stop.get_token()](std::size_t) {
+      log_archive(lane.make_driver_cache(stop), stop.stop_requested());
+      archive.has_begun = !stop.stop_requested();
+    });
   }
+
+  bool is_idle_for_too_long() { return options_.idle_exit_ms > 0 && idle_ms() >= options_.idle_exit_ms; }
 
   void log_refusal() {
     auto reason = broker_.refusal();
@@ -259,13 +288,12 @@ class Loop {
   }
 
   void start_run(RunStart start) {
+    const bool uses_archive = may_use_driver_code(*start.lease);
+    if (!uses_archive) archives_[start.device]->stop.request_stop();
     lane_threads_[start.device]->add([this, device = start.device, lease = start.lease, built = std::move(start.built),
-                                      stop = in_progress_[start.lease->id].get_token()](std::size_t) {
+                                      uses_archive, stop = in_progress_[start.lease->id].get_token()](std::size_t) {
       Lane& lane = *lanes_[device];
-      const auto made = lane.make_driver_cache(*lease, stop);
-      if (!made && !stop.stop_requested()) spdlog::warn("{}", made.error().message);
-      if (made && !made->empty())
-        spdlog::info("the child that made the archive of the driver's code printed: {}", *made);
+      if (uses_archive) log_archive(lane.make_driver_cache(stop), stop.stop_requested());
       auto result = lane.run(*lease, built, stop);
       log_result(*lease, result, stop.stop_requested());
       // The loss is reported before the result, so that no other run starts on the device.
@@ -281,7 +309,7 @@ class Loop {
   Worker worker_;
   const std::set<DeviceKind> kinds_;  // of the devices that this worker builds for
   bool finished_ = false;
-  std::int64_t headers_at_ms_ = 0;  // when prefixes are made ahead if no work comes before; 0: not (any more)
+  bool is_making_headers_ahead_ = false;  // prefixes are still to be made, when there is no work
   std::int64_t idle_since_ms_ = sys::monotonic_now_ms();
   std::int64_t wake_at_ms_ = 0;
   std::optional<std::string> refusal_;
@@ -289,6 +317,7 @@ class Loop {
   Mailbox mailbox_;
   Builder builder_;
   ThreadPool build_threads_;
+  std::vector<std::unique_ptr<ArchiveAhead>> archives_;  // of each lane
   std::vector<std::unique_ptr<ThreadPool>> lane_threads_;
   const AbortAtEnd abort_at_end_;  // destroyed before the threads, which wait for their tasks
 };

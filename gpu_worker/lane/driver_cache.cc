@@ -49,8 +49,8 @@ void prune(const std::string& dir) {
 
 }  // namespace
 
-bool may_search(const Lease& lease) {
-  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product"});
+bool may_use_driver_code(const Lease& lease) {
+  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product", "prod("});
 }
 
 bool are_files_protected(const std::string& layers, std::uint32_t first_uid) {

@@ -4,8 +4,8 @@
 // kernels while it searches for an algorithm, so that the first search of a job takes about 1 s with an empty folder,
 // and 0.1 s with a filled one. The folder of a child is its own, because code that one job leaves must not run in
 // another one. A child that runs no code of a job makes an archive of that code (harness/kernels/driver_cache.py), once
-// for each driver, architecture and set of Python packages, before the first job that may search
-// (gpu_worker/lane/children.h). Later children begin with a copy.
+// for each driver, architecture and set of Python packages: while the worker has no work, or before the first job that
+// may use the code (gpu_worker/lane/children.h). Later children begin with a copy.
 //
 //   DIR/KEY/code.zip   the archive; KEY is the hash in hex of everything that the code depends on
 //   DIR/KEY.lock       the lock of the lane that makes the archive
@@ -31,8 +31,9 @@ inline constexpr std::int64_t kDriverCacheLimitMs = 120'000;  // for making an a
 // The host's memory for the processes that make an archive, together.
 inline constexpr std::uint64_t kDriverCacheHostBytes = 8ull << 30;
 
-// Returns whether code of a job may have cuDNN launch kernels made from PTX: in a search, or for attention.
-bool may_search(const Lease& lease);
+// Returns whether code of a job may launch kernels made from PTX: those of cuDNN in a search or for attention, or
+// torch's own for a product over a dimension.
+bool may_use_driver_code(const Lease& lease);
 
 // Returns whether no child can write to the worker's files, given the layers of its sandbox. A child has the worker's
 // own user where `first_uid` is 0.

@@ -249,8 +249,8 @@ bool Lane::has_reference_for(const Lease& lease) const {
 }
 
 // The reference of the last problem is dropped first, because it may hold most of the device's memory.
-Expected<std::string> Lane::make_driver_cache(const Lease& lease, const std::stop_token& stop) {
-  if (!children_->wants_driver_cache() || !may_search(lease) || quarantine()) return std::string();
+Expected<std::string> Lane::make_driver_cache(const std::stop_token& stop) {
+  if (!children_->wants_driver_cache() || quarantine()) return std::string();
   drop_reference();
   children_->wait_until_reaped();
   return children_->make_driver_cache(stop);

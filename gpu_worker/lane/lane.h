@@ -79,9 +79,9 @@ class Lane {
   Expected<std::shared_ptr<Zygote>> zygote();
   // Says that this job will come, so that children for it are forked meanwhile. Thread-safe.
   void expect(const Lease& lease);
-  // Makes the archive of the driver's code, once, if this job may need it (gpu_worker/lane/driver_cache.h). Returns
-  // what the child that makes it has printed.
-  Expected<std::string> make_driver_cache(const Lease& lease, const std::stop_token& stop);
+  // Makes the archive of the driver's code where there is none (gpu_worker/lane/driver_cache.h), between two jobs.
+  // Returns what the child that makes it has printed.
+  Expected<std::string> make_driver_cache(const std::stop_token& stop);
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
   Expected<Result> run(const Lease& lease, const Built& built, const std::stop_token& stop = {});

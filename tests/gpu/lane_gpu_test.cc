@@ -166,7 +166,7 @@ TEST_F(LaneGpuTest, a_child_begins_with_the_drivers_code_and_leaves_none) {
   ASSERT_TRUE(zygote);
   if (!are_files_protected((*zygote)->sandbox(), ::geteuid() == 0 ? 61400u : 0u))
     GTEST_SKIP() << "skipped: nothing keeps a child from the worker's files, so that no archive is made";
-  const auto made = lane_->make_driver_cache(lease, {});
+  const auto made = lane_->make_driver_cache({});
   ASSERT_TRUE(made) << made.error().message;
   for (int i = 0; i < 2; ++i) {
     const std::string outcome = outcome_text(run(lease));
