@@ -26,7 +26,8 @@ IMPORT_AHEAD = """
 import os, sys
 from harness.zygote.fork_server import ForkServer
 server = object.__new__(ForkServer)
-server._device, server._cgroups, server._watchdog, server._children, server._are_prepared = "cuda", None, None, {}, set()
+server._device, server._cgroups, server._watchdog = "cuda", None, None
+server._children, server._are_prepared = {}, set()
 held, closed = os.pipe()
 server.import_ahead()
 os.close(closed)
