@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "core/codec/codec.h"
+#include "gpu_worker/lane/archive_ahead.h"
 #include "gpu_worker/lane/driver_cache.h"
 #include "sys/clock.h"
 
@@ -127,17 +127,6 @@ void log_result(const Lease& lease, const Expected<Result>& result, bool stopped
   }
 }
 
-void log_archive(const Expected<std::string>& made, bool is_stopped) {
-  if (!made && !is_stopped) spdlog::warn("{}", made.error().message);
-  if (made && !made->empty()) spdlog::info("the child that made the archive of the driver's code printed: {}", *made);
-}
-
-// The archive of the driver's code, which a lane makes while there is no work. A job that does not need it stops this.
-struct ArchiveAhead {
-  std::stop_source stop;               // of the last begin
-  std::atomic<bool> has_begun{false};  // and was not stopped
-};
-
 // Returns the lease whose build or run an event ends, or nothing.
 struct EndedLease {
   std::optional<LeaseId> operator()(const BuildDone& done) const { return done.lease; }
@@ -204,7 +193,7 @@ class Loop {
       if (sys::monotonic_now_ms() >= wake_at_ms_) step(Tick{});
     }
     for (auto& [lease, stopping] : in_progress_) stopping.request_stop();
-    for (const auto& archive : archives_) archive->stop.request_stop();
+    stop_archives_ahead();
     if (!finished_) broker_.send(encode_message(Message<WorkerRequest>{0, Goodbye{epoch_}}));
     return {};
   }
@@ -226,16 +215,25 @@ class Loop {
       }
     }
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (!archives_[i]->has_begun.exchange(true)) make_archive_ahead(*lanes_[i], *archives_[i], *lane_threads_[i]);
+      const auto stop = archives_[i]->begin();
+      if (!stop) continue;
+      lane_threads_[i]->add([this, i, stop = *stop](std::size_t) {
+        make_archive(*lanes_[i], stop);
+        archives_[i]->end(stop);
+      });
     }
   }
 
-  static void make_archive_ahead(Lane& lane, ArchiveAhead& archive, ThreadPool& thread) {
-    archive.stop = std::stop_source();
-    thread.add([&lane, &archive, stop = archive.stop.get_token()](std::size_t) {
-      log_archive(lane.make_driver_cache(stop), stop.stop_requested());
-      archive.has_begun = !stop.stop_requested();
-    });
+  // Makes the archive of the driver's code, with which children of all lanes begin from then on.
+  void make_archive(Lane& lane, const std::stop_token& stop) {
+    const auto made = lane.make_driver_cache(stop);
+    if (!made && !stop.stop_requested()) spdlog::warn("{}", made.error().message);
+    if (made && !made->empty()) spdlog::info("the child that made the archive of the driver's code printed: {}", *made);
+    for (const auto& each : lanes_) each->replace_outdated_children();
+  }
+
+  void stop_archives_ahead() {
+    for (const auto& archive : archives_) archive->stop();
   }
 
   bool is_idle_for_too_long() { return options_.idle_exit_ms > 0 && idle_ms() >= options_.idle_exit_ms; }
@@ -271,6 +269,7 @@ class Loop {
     for (const BuildStart& start : ready.builds) start_build(start);
     for (RunStart& start : ready.runs) start_run(std::move(start));
     for (const LeaseId& id : ready.stops) in_progress_[id].request_stop();
+    if (!ready.stops.empty()) stop_archives_ahead();  // the job may wait for one
     for (const WorkerRequest& request : ready.sends) broker_.send(encode_message(Message<WorkerRequest>{0, request}));
     wake_at_ms_ = ready.wake_at_ms;
     finished_ = finished_ || ready.finished;
@@ -289,11 +288,11 @@ class Loop {
 
   void start_run(RunStart start) {
     const bool uses_archive = may_use_driver_code(*start.lease);
-    if (!uses_archive) archives_[start.device]->stop.request_stop();
+    if (!uses_archive) stop_archives_ahead();
     lane_threads_[start.device]->add([this, device = start.device, lease = start.lease, built = std::move(start.built),
                                       uses_archive, stop = in_progress_[start.lease->id].get_token()](std::size_t) {
       Lane& lane = *lanes_[device];
-      if (uses_archive) log_archive(lane.make_driver_cache(stop), stop.stop_requested());
+      if (uses_archive) make_archive(lane, stop);
       auto result = lane.run(*lease, built, stop);
       log_result(*lease, result, stop.stop_requested());
       // The loss is reported before the result, so that no other run starts on the device.

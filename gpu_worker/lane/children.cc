@@ -367,6 +367,16 @@ Expected<std::string> Children::make_driver_cache(const std::stop_token& stop) {
   return log;
 }
 
+void Children::replace_outdated() {
+  const std::lock_guard lock(mutex_);
+  for (const ChildKind kind : {ChildKind::python, ChildKind::reference}) {
+    std::deque<LaneChild> kept;
+    for (LaneChild& child : ready_[index(kind)]) (is_outdated(child) ? dying_ : kept).push_back(std::move(child));
+    ready_[index(kind)] = std::move(kept);
+  }
+  changed_.notify_all();
+}
+
 // Returns whether a child that waits was forked before the archive of the driver's code was there.
 bool Children::is_outdated(const LaneChild& child) const {
   return options_.driver_cache && !child.has_driver_cache && !options_.driver_cache->folder().empty();

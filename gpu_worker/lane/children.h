@@ -99,10 +99,12 @@ class Children {
   void expect(ChildKind kind, bool uses_compiler = false);
   // Returns whether the archive of the driver's code is still to be made here.
   bool wants_driver_cache() const;
-  // Has a child make the archive, unless another lane does, and returns what the child printed. Children that wait
-  // without it are then replaced. Takes about 10 s with eight processes. Fails after kDriverCacheLimitMs and after a
-  // stop; each job then compiles that code.
+  // Has a child make the archive, unless another lane does, and returns what the child printed. Takes 8 to 14 s with
+  // eight processes. Fails after kDriverCacheLimitMs and after a stop; each job then compiles that code.
   Expected<std::string> make_driver_cache(const std::stop_token& stop);
+  // Replaces children that wait and began before the archive was there. One that is not replaced yet, because it was
+  // being forked, is replaced when a job would take it.
+  void replace_outdated();
   // Kills a child, queues it for the reaper and returns what it printed.
   std::string retire(LaneChild child);
   // Queues a child for the reaper, which kills it when the judge does not prepare trials. For a child that has got its

@@ -304,8 +304,14 @@ TEST_F(ChildrenTest, replaces_waiting_children_by_ones_that_begin_with_the_drive
   const DriverCache cache = driver_cache();
   const auto one = children(1, nullptr, zygote, cache);
   one->wait_until_ready();
+  one->replace_outdated();
+  EXPECT_FALSE(one->is_reaping()) << "without an archive no child is outdated";
   ASSERT_TRUE(one->make_driver_cache({}));
   EXPECT_NE(cache.folder(), "");
+  one->replace_outdated();
+  one->wait_until_reaped();
+  one->wait_until_ready();
+  EXPECT_TRUE(directories_become(1)) << "another child waits";
   auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
   const fs::path root = "/proc/" + std::to_string(zygote->process_of(taken->id)) + "/root";

@@ -32,7 +32,12 @@ bool is_whole(const fs::path& archive) {
   return file && signature == kEndSignature;
 }
 
-// Removes the archives of other keys where there are kDriverCachesMax of them.
+// Takes the right to change the folder of one key. Returns nothing where another lane has it.
+Expected<std::optional<sys::FileLock>> lock_of(const std::string& folder) {
+  return sys::FileLock::take(folder + ".lock", std::to_string(::getpid()), 0600);
+}
+
+// Removes the archives of other keys where there are kDriverCachesMax of them, but for those that a lane makes now.
 void prune(const std::string& dir) {
   std::error_code error;
   std::vector<fs::path> folders;
@@ -42,6 +47,8 @@ void prune(const std::string& dir) {
   }
   if (folders.size() < kDriverCachesMax) return;
   for (const fs::path& folder : folders) {
+    const auto lock = lock_of(folder.string());
+    if (!lock || !*lock) continue;
     fs::remove_all(folder, error);
     fs::remove(folder.string() + ".lock", error);
   }
@@ -50,7 +57,7 @@ void prune(const std::string& dir) {
 }  // namespace
 
 bool may_use_driver_code(const Lease& lease) {
-  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product", "prod("});
+  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product"});
 }
 
 bool are_files_protected(const std::string& layers, std::uint32_t first_uid) {
@@ -73,7 +80,7 @@ Expected<std::optional<sys::FileLock>> DriverCache::lock() const {
   std::error_code error;
   fs::create_directories(dir_, error);
   if (error) return our_fault("cannot make " + dir_ + ": " + error.message());
-  return sys::FileLock::take(folder_ + ".lock", std::to_string(::getpid()), 0600);
+  return lock_of(folder_);
 }
 
 Expected<void> DriverCache::keep(const std::string& out) const {

@@ -1,4 +1,5 @@
-// The archive of code that the CUDA driver has compiled from PTX, with which every Python child on a GPU begins.
+// The archive of code that the CUDA driver has compiled from PTX, and torch from source, with which every Python child
+// on a GPU begins.
 //
 // Theory of operation. The driver compiles PTX at its first launch and keeps the code in a folder. cuDNN launches such
 // kernels while it searches for an algorithm, so that the first search of a job takes about 1 s with an empty folder,
@@ -31,8 +32,8 @@ inline constexpr std::int64_t kDriverCacheLimitMs = 120'000;  // for making an a
 // The host's memory for the processes that make an archive, together.
 inline constexpr std::uint64_t kDriverCacheHostBytes = 8ull << 30;
 
-// Returns whether code of a job may launch kernels made from PTX: those of cuDNN in a search or for attention, or
-// torch's own for a product over a dimension.
+// Returns whether code of a job may have cuDNN launch kernels made from PTX: in a search, or for attention. A job with
+// one of the few kernels that torch compiles itself takes 3 s longer at most, so it is not worth an archive.
 bool may_use_driver_code(const Lease& lease);
 
 // Returns whether no child can write to the worker's files, given the layers of its sandbox. A child has the worker's

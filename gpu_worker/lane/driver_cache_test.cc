@@ -91,11 +91,14 @@ TEST_F(DriverCacheTest, keeps_no_more_archives_than_the_limit) {
   const auto of_driver = [&](std::size_t i) {
     return cache([i](DriverCacheKey& key) { key.driver = std::to_string(i); });
   };
+  const auto held = of_driver(1).lock();
+  ASSERT_TRUE(held && *held);
   for (std::size_t i = 0; i <= kDriverCachesMax; ++i) {
     ASSERT_TRUE(of_driver(i).keep(out_.string()));
     EXPECT_NE(of_driver(i).folder(), "");
   }
   EXPECT_EQ(of_driver(0).folder(), "");
+  EXPECT_NE(of_driver(1).folder(), "") << "a lane has the right to make it";
 }
 
 TEST_F(DriverCacheTest, one_lane_at_a_time_makes_an_archive) {
@@ -112,7 +115,7 @@ TEST(are_files_protected, is_true_where_a_layer_or_a_user_separates_children) {
   EXPECT_FALSE(are_files_protected("rlimits,seccomp", 0));
 }
 
-TEST(may_use_driver_code, is_true_of_jobs_that_name_a_search_or_attention_or_a_product) {
+TEST(may_use_driver_code, is_true_of_jobs_that_name_a_search_or_attention) {
   const auto lease_of = [](const std::string& kernel, const std::string& problem) {
     Lease lease;
     lease.submission.files = {{.name = "kernel.py", .hash = sha256(kernel)}};
@@ -123,7 +126,6 @@ TEST(may_use_driver_code, is_true_of_jobs_that_name_a_search_or_attention_or_a_p
   EXPECT_FALSE(may_use_driver_code(lease_of("y = x + 1", "torch.backends.cudnn.allow_tf32 = False")));
   EXPECT_TRUE(may_use_driver_code(lease_of("torch.backends.cudnn.benchmark = True", "")));
   EXPECT_TRUE(may_use_driver_code(lease_of("y = x + 1", "F.scaled_dot_product_attention(q, k, v)")));
-  EXPECT_TRUE(may_use_driver_code(lease_of("y = x + 1", "return x.prod(dim=1)")));
 }
 
 }  // namespace

@@ -253,7 +253,9 @@ Expected<std::string> Lane::make_driver_cache(const std::stop_token& stop) {
   if (!children_->wants_driver_cache() || quarantine()) return std::string();
   drop_reference();
   children_->wait_until_reaped();
-  return children_->make_driver_cache(stop);
+  auto made = children_->make_driver_cache(stop);
+  children_->wait_until_reaped();  // the end of its processes would disturb the next job
+  return made;
 }
 
 // Returns nothing for a lane that is to have no archive, and where a child could write it.

@@ -82,6 +82,8 @@ class Lane {
   // Makes the archive of the driver's code where there is none (gpu_worker/lane/driver_cache.h), between two jobs.
   // Returns what the child that makes it has printed.
   Expected<std::string> make_driver_cache(const std::stop_token& stop);
+  // Replaces waiting children that began before the archive was there. Thread-safe.
+  void replace_outdated_children() { children_->replace_outdated(); }
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
   Expected<Result> run(const Lease& lease, const Built& built, const std::stop_token& stop = {});

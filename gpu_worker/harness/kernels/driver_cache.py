@@ -1,14 +1,14 @@
-"""The code that the CUDA driver compiles from PTX, which every Python child with a GPU begins with.
+"""The code that the CUDA driver and torch compile when a kernel is launched, which Python children on a GPU begin with.
 
 The driver compiles PTX when a kernel of it is launched for the first time, and keeps the code in the folder
 CUDA_CACHE_PATH. cuDNN launches such kernels while it searches for the quickest algorithm, and for attention. With an
-empty folder the first search of a job takes about 1 s, and 0.1 s with the code in it (H200, torch 2.11). torch itself
-writes the source of few kernels when they are called, of products over a dimension for example, and keeps the PTX in
-the folder PYTORCH_KERNEL_CACHE_PATH beside the other one; the first of them takes 1.5 s. The folders of a child are its
-own and are removed with it, because code that one job leaves must not run in another one.
+empty folder the first search of a job takes about 1 s, and 0.1 s with the code in it (H200, torch 2.11). torch
+itself writes and compiles the source of a few kernels when they are called, of products over a dimension for example,
+and keeps the code in the folder PYTORCH_KERNEL_CACHE_PATH beside the other one; the first of them takes 1.5 s. The
+folders of a child are its own and are removed with it, because code that one job leaves must not run in another one.
 
 So a child that runs no code of a job makes an archive of the code (fill), and children that run jobs begin with a copy
-of it (copy_into). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
+of it (begin). The worker keeps the archive (gpu_worker/lane/driver_cache.h).
 """
 
 import os
@@ -41,7 +41,7 @@ LARGE = ((7, 2), (11, 4))  # sizes and strides of first layers of well-known net
 TRANSPOSED_CHANNELS = (32, 64)
 TRANSPOSED_SIZES = (2, 3, 4, 5, 7)  # each has kernels of its own
 SPACES: dict[int, tuple[int, ...]] = {1: (512,), 2: (40, 56), 3: (12, 16, 20)}  # of an input, by their number
-LARGE_SPACE = (128, 128)  # from which on transposed convolutions have other kernels
+LARGE_SPACE = (128, 128)  # transposed convolutions of such inputs have other kernels
 BATCH = 8
 ATTENTION_SHAPE = (2, 8, 128)
 HEAD_SIZES = (64, 128)

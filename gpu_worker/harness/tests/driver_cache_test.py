@@ -34,7 +34,7 @@ class DriverCacheTest(unittest.TestCase):
         (driver / "a").mkdir(parents=True)
         torch_folder.mkdir()
         (driver / "a" / "d882e9").write_bytes(b"machine code")
-        (torch_folder / "reduction_prod").write_bytes(b"PTX")
+        (torch_folder / "reduction_prod").write_bytes(b"torch's code")
 
     def use_folders_in(self, name: str) -> list[Path]:
         """Sets the variables of this process, and returns the folders, which need not exist."""
@@ -52,7 +52,7 @@ class DriverCacheTest(unittest.TestCase):
         driver, torch_folder = self.use_folders_in("copy")
         driver_cache.begin(self.out)
         self.assertEqual((driver / "a" / "d882e9").read_bytes(), b"machine code")
-        self.assertEqual((torch_folder / "reduction_prod").read_bytes(), b"PTX")
+        self.assertEqual((torch_folder / "reduction_prod").read_bytes(), b"torch's code")
 
     def test_a_child_without_an_archive_begins_with_empty_folders(self) -> None:
         folders = self.use_folders_in("none")

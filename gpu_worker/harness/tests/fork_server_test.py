@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
 import unittest
 from pathlib import Path
 
 HARNESS = Path(__file__).resolve().parents[2]
+LIMIT_S = 100
 
 PREPARE = """
 import os, sys, torch
@@ -21,17 +23,22 @@ print(torch.cuda.is_initialized(), "libcuda.so" in open("/proc/self/maps").read(
 print("torch._subclasses.fake_tensor" in sys.modules, os.environ.get("CUDA_VISIBLE_DEVICES"))
 """
 
-# A fork server as ForkServer makes it, but for the sandbox.
+# A fork server as ForkServer makes it, but for the sandbox. The forked process waits for a byte before each import.
 IMPORT_AHEAD = """
 import os, sys
 from harness.zygote.fork_server import ForkServer
 server = object.__new__(ForkServer)
 server._device, server._cgroups, server._watchdog = "cuda", None, None
 server._children, server._are_prepared = {}, set()
-held, closed = os.pipe()
+held, end = os.pipe()
+def prepare_once(prepare):
+    os.read(0, 1)
+    prepare()
+    print(prepare.__name__, "torch._inductor.compile_fx" in sys.modules, flush=True)
+server.prepare_once = prepare_once
 server.import_ahead()
-os.close(closed)
-print(os.read(held, 1), list(server._children) != [])
+os.close(end)
+print("closed", os.read(held, 1), flush=True)
 (pid,) = server._children
 print(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status)
 server.reap()
@@ -41,14 +48,20 @@ print(server._children, "torch._inductor.compile_fx" in sys.modules)
 
 class ImportAhead(unittest.TestCase):
     def test_a_process_of_its_own_imports_and_ends(self) -> None:
-        done = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-c", IMPORT_AHEAD],
             env=os.environ | {"PYTHONPATH": str(HARNESS)},
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            timeout=100,
-        )
-        self.assertEqual(done.stdout, "b'' True\n0\n{} False\n", done.stderr)
+        ) as program:
+            end = threading.Timer(LIMIT_S, program.kill)
+            end.start()
+            self.addCleanup(end.cancel)
+            assert program.stdout is not None
+            self.assertEqual(program.stdout.readline(), "closed b''\n", "the process that waits holds the pipe")
+            said, _ = program.communicate("xx")
+        self.assertEqual(said, "prepare False\nimport_compiler True\n0\n{} False\n")
 
 
 class Tracing(unittest.TestCase):
@@ -59,7 +72,7 @@ class Tracing(unittest.TestCase):
             "CUDA_VISIBLE_DEVICES": "0",
         }
         done = subprocess.run(
-            [sys.executable, "-c", PREPARE], env=environment, capture_output=True, text=True, timeout=100
+            [sys.executable, "-c", PREPARE], env=environment, capture_output=True, text=True, timeout=LIMIT_S
         )
         self.assertEqual(done.stdout, "0 False\nFalse False False\nTrue 0\n", done.stderr)
 

@@ -54,7 +54,7 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # The number of children after which the zygote moves its memory into huge pages. The move takes up to 0.6 s, and makes
 # each later fork cheaper; a zygote that serves few children would not win it back.
 HUGE_PAGES_AFTER = 24
-AHEAD_BYTES = 1 << 30  # the limit of the process that imports ahead; it takes 150 MB
+AHEAD_BYTES = 1 << 30  # of the control group of the process that imports ahead, which takes 150 MB
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 # The fields of an order with their type and default. A field whose default is None is required.
@@ -197,8 +197,8 @@ def import_extensions() -> None:
 
 
 def import_compiler() -> None:
-    """Imports what the first torch.compile of a process imports, which takes 3 s. Without it torch.compile works as
-    well, so that a torch whose modules have other names loses time only.
+    """Imports what the first torch.compile of a process imports, which takes 1 s, and 4 s from a cold disk. Without it
+    torch.compile works as well, so that a torch whose modules have other names loses time only.
     """
     with contextlib.suppress(ImportError):
         import torch._dynamo.backends.inductor
@@ -306,25 +306,31 @@ class ForkServer:
     def import_ahead(self) -> None:
         """Forks a process that imports what later orders may need (prepare_shared_state), and ends. The files of the
         modules are then in the host's memory. From a cold disk the imports take 10 s, in which no child is forked, and
-        2 s with the files in memory (16 processors, torch 2.11).
+        2 s with the files in memory (16 processors, torch 2.11). Where the process cannot be made, nothing else fails.
         """
         group = "import-ahead"
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with contextlib.suppress(OSError), theirs:
-            if self._cgroups is not None:
-                self._cgroups.make(group, AHEAD_BYTES, is_build=True)
-            pid = os.fork()
+        with theirs:
+            try:
+                if self._cgroups is not None:
+                    self._cgroups.make(group, AHEAD_BYTES, is_build=True)
+                pid = os.fork()
+            except OSError:
+                self.close_cgroup(group)
+                ours.close()
+                return
             if pid == 0:
                 self.import_and_exit(group, theirs.fileno())
-            self._children[pid] = ForkedChild(None, ours, group)
+        self._children[pid] = ForkedChild(None, ours, group)
 
     def import_and_exit(self, group: str, lifeline: int) -> NoReturn:
         """Runs the process that imports ahead. It holds no descriptor of the fork server but the end of its lifeline,
         because a socket that stays open would hide the end of the fork server.
         """
-        from harness.extensions import tracing_child
-
+        code = 1
         try:
+            from harness.extensions import tracing_child
+
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             signal.set_wakeup_fd(-1)
             os.closerange(3, lifeline)
@@ -332,8 +338,11 @@ class ForkServer:
             self.enter_cgroup(group)
             for prepare in (tracing_child.prepare, import_compiler):
                 self.prepare_once(prepare)
+            code = 0
+        except BaseException as error:
+            print(f"kq: modules are not imported ahead: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
-            os._exit(0)
+            os._exit(code)
 
     def loop(self) -> None:
         """Handles events until the control process closes its socket. Children end with the zygote, because their

@@ -23,8 +23,9 @@ using channel::TruthKind;
 constexpr std::uint64_t kTruthBytesMax = 4ull << 30;
 // The same for a device: one part in so many of its memory, because computing in float64 needs memory as well.
 constexpr std::uint64_t kDeviceMemoryParts = 8;
-// The truth of a trial that takes a GPU longer than this is not computed on the host, which takes hundreds of times as
-// long: 4 s for a U-Net whose trial takes 6 ms (H200 and eight threads of its host).
+// The truth is not computed on the host where the reference on a GPU takes longer than this for a trial, from the
+// request to the answer. The host takes hundreds of times as long: 4 s for a U-Net that takes 6 ms on an H200, with
+// eight threads.
 constexpr std::int64_t kHostTruthNsMax = 2'000'000;
 
 constexpr std::array kCudaKinds{TruthKind::float64_on_device, TruthKind::float64_on_host, TruthKind::float32_on_device};
