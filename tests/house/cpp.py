@@ -19,7 +19,7 @@ BLANKED = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-NAMESPACE = re.compile(r"(?:inline\s+)?namespace\s*((?:\w+(?:::)?)*)\s*$")
+NAMESPACE = re.compile(r"\bnamespace\b\s*(\w+(?:::\w+)*|)\s*$")
 EXTERN = re.compile(r"\bextern\s*$")
 TYPE = re.compile(
     r"(?:^|[;>\s])(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[[^]]*\]\]\s*|alignas\s*\([^)]*\)\s*)?"

@@ -102,6 +102,14 @@ CASES = [
         "declared in advance",
         {"net/a.h": in_namespace("kq::store", "class Store;\nstruct Key;") + in_namespace("kq", "struct Job;")},
     ),
+    Case(
+        "only in the name of a function",
+        {
+            "net/a.cc": in_namespace(
+                "kq::net", "", "TEST(Net, a_namespace_has_a_name_of_many_words_in_this_case) { f(); }"
+            )
+        },
+    ),
     Case("std", {"core/a.h": in_namespace("std", "template <> struct hash<kq::A> { int x; };")}),
     Case(
         "main",
