@@ -147,7 +147,7 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
     from harness.children.runtime import ChildRuntime
-    from harness.zygote import fork_server
+    from harness.zygote import imports
     from harness.zygote import main as zygote
     from harness.zygote.huge_pages import HugePages
 
@@ -158,7 +158,7 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    fork_server.import_everything("cpu")  # without what a zygote then does to triton
+    imports.import_everything("cpu")  # without what a zygote then does to triton
     from harness.extensions import tracing_child
 
     tracing_child.prepare()

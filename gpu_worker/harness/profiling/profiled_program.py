@@ -20,11 +20,11 @@ def main() -> int:
     from harness.children.channel import CHANNEL_FD
     from harness.children.job import Job
     from harness.children.runtime import ChildRuntime
-    from harness.zygote import fork_server
+    from harness.zygote import imports
 
     job = Job.from_strings(json.loads(sys.argv[1]))
-    fork_server.import_everything(job.device.type)
-    fork_server.prepare_triton(job.device.type)
+    imports.import_everything(job.device.type)
+    imports.prepare_triton(job.device.type)
     submission = submission_role()
     del sys.path[0]
     preforked.serve(job, socket.socket(fileno=CHANNEL_FD), ChildRuntime(sys.argv[2]), None, {"submission": submission})

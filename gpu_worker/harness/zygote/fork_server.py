@@ -18,20 +18,18 @@ copy their pages.
 import contextlib
 import ctypes
 import gc
-import hashlib
 import json
 import os
 import select
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.children.runtime import ChildRuntime, ChildRuntimeError
-from harness.zygote import malloc_thresholds
+from harness.zygote import imports, malloc_thresholds
 from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
@@ -50,7 +48,6 @@ DESCRIPTORS_OF_ROLE = {
 }
 SANDBOX_LIMIT_S = 20.0  # how long a child may take until it reports that it is in its sandbox; milliseconds are usual
 PROBE_BYTES = 64 << 20
-VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # The number of children after which the zygote moves its memory into huge pages. The move takes up to 0.6 s, and makes
 # each later fork cheaper; a zygote that serves few children would not win it back.
 HUGE_PAGES_AFTER = 24
@@ -94,8 +91,8 @@ def main(
     runtime = ChildRuntime(runtime_path)
     huge_pages = HugePages(runtime)
     try:
-        versions = import_everything(device)
-        prepare_triton(device)
+        versions = imports.import_everything(device)
+        imports.prepare_triton(device)
     except ImportError as error:
         words = (
             f"{sys.executable} cannot import torch, triton and numpy ({error}); "
@@ -115,111 +112,6 @@ def main(
         server.import_ahead()
     server.loop()
     return 0
-
-
-@contextlib.contextmanager
-def without_visible_gpus() -> Iterator[None]:
-    """Lets torch find no GPU, so that it opens none: a process that has opened one can fork no child that uses it."""
-    kept = os.environ.get(VISIBLE_GPUS)
-    os.environ[VISIBLE_GPUS] = ""
-    try:
-        yield
-    finally:
-        if kept is None:
-            del os.environ[VISIBLE_GPUS]
-        else:
-            os.environ[VISIBLE_GPUS] = kept
-
-
-def prepare_triton(device: str) -> None:
-    """Makes triton ready in this process: for a GPU what each job needs of its cache, else its interpreter."""
-    from harness.kernels import triton_precompile
-    from harness.without_gpu import triton_interpreter
-
-    if device == "cuda":
-        triton_precompile.prepare()
-    else:
-        triton_interpreter.prepare()
-
-
-def import_everything(device: str) -> dict[str, str | list[str]]:
-    """Imports what children need, modules of the harness included, because the mount view of a child may not hold their
-    files. Returns the versions that the control process is told.
-    """
-    import numpy  # noqa: F401
-    import torch
-    import triton
-
-    import_extensions()
-    from harness.backends import BACKENDS
-    from harness.children import child  # noqa: F401
-    from harness.extensions import toolchain, torch_prefix
-    from harness.kernels import (
-        device_code,  # noqa: F401
-        nvrtc,  # noqa: F401
-        triton_precompile,  # noqa: F401
-    )
-    from harness.without_gpu import triton_interpreter  # noqa: F401
-
-    identity = toolchain.identity()
-    return {
-        "prefixes": torch_prefix.usual_prefixes(device, toolchain.find_toolchain()),
-        "toolchain": identity,
-        "python": sys.version.split()[0],
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "cuda": torch.version.cuda or "",
-        "packages": packages_hash(sys.path),
-        "compilers": device_code.compilers(identity),
-        # The list holds cuda on every machine. Without NVRTC a CUDA job ends as unsupported_here with its reason,
-        # instead of waiting for a worker that never comes.
-        "backends": [*BACKENDS, "eval_program"],
-    }
-
-
-def packages_hash(path: list[str]) -> str:
-    """Returns a hash that is equal where all packages have equal versions. The hash is of the names of the dist-info
-    folders; reading the metadata in them would take 0.2 s.
-    """
-    installed = {entry.name for folder in path for entry in Path(folder).glob("*.dist-info")}
-    return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
-
-
-def import_extensions() -> None:
-    """Imports torch.utils.cpp_extension, whose load_inline children replace. The import asks whether there is a GPU,
-    which would initialise CUDA, so the question is answered without asking CUDA.
-    """
-    with told_that_there_is_a_gpu("cuda"):
-        try:
-            import torch.utils.cpp_extension  # noqa: F401
-        except ImportError:
-            pass  # torch needs setuptools for load_inline; without setuptools there is nothing to replace
-
-
-def import_compiler() -> None:
-    """Imports what the first torch.compile of a process imports, which takes 1 s, and 4 s from a cold disk. Without it
-    torch.compile works as well, so that a torch whose modules have other names loses time only.
-    """
-    with contextlib.suppress(ImportError):
-        import torch._dynamo.backends.inductor
-        import torch._dynamo.repro.after_dynamo
-        import torch._inductor.codegen.triton
-        import torch._inductor.compile_fx  # noqa: F401
-
-
-@contextlib.contextmanager
-def told_that_there_is_a_gpu(device: str) -> Iterator[None]:
-    """Makes torch.cuda.is_available() return whether `device` is cuda, without asking CUDA: some modules keep the
-    answer that they get when they are imported.
-    """
-    import torch
-
-    is_available = torch.cuda.is_available
-    torch.cuda.is_available = lambda: device == "cuda"
-    try:
-        yield
-    finally:
-        torch.cuda.is_available = is_available
 
 
 @dataclass
@@ -324,19 +216,18 @@ class ForkServer:
         self._children[pid] = ForkedChild(None, ours, group)
 
     def import_and_exit(self, group: str, lifeline: int) -> NoReturn:
-        """Runs the process that imports ahead. It holds no descriptor of the fork server but the end of its lifeline,
-        because a socket that stays open would hide the end of the fork server.
+        """Runs the process that imports ahead. It has the descriptors of a child without a job, because a socket of the
+        fork server that stays open would hide the end of the fork server.
         """
         code = 1
         try:
+            from harness.children.child import install_descriptors
             from harness.extensions import tracing_child
 
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            signal.set_wakeup_fd(-1)
-            os.closerange(3, lifeline)
-            os.closerange(lifeline + 1, os.sysconf("SC_OPEN_MAX"))
+            install_descriptors(sys.stderr.fileno(), None, lifeline, None)
             self.enter_cgroup(group)
-            for prepare in (tracing_child.prepare, import_compiler):
+            for prepare in (tracing_child.prepare, imports.import_compiler):
                 self.prepare_once(prepare)
             code = 0
         except BaseException as error:
@@ -422,7 +313,7 @@ class ForkServer:
         if order["role"] == "record":
             self.prepare_once(tracing_child.prepare)
         if order["compiler"]:
-            self.prepare_once(import_compiler)
+            self.prepare_once(imports.import_compiler)
 
     def prepare_once(self, prepare: Callable[[], None]) -> None:
         """Calls a function that imports modules, unless it was called before. Modules may look for a GPU, so that none
@@ -432,7 +323,7 @@ class ForkServer:
             return
         self._are_prepared.add(prepare)
         gc.disable()
-        with without_visible_gpus(), told_that_there_is_a_gpu(self._device):
+        with imports.without_visible_gpus(), imports.told_that_there_is_a_gpu(self._device):
             prepare()
         gc.freeze()
         gc.enable()
