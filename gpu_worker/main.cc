@@ -271,6 +271,11 @@ Expected<WorkerOptions> worker_options(const Flags& flags, const std::string& na
                        .builds_for = std::move(targets)};
 }
 
+std::uint64_t count_gpu_lanes(const std::vector<std::unique_ptr<Lane>>& lanes) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(lanes, [](const auto& lane) { return lane->device().kind == DeviceKind::cuda; }));
+}
+
 // Opens the lanes and tests their sandboxes. A worker that only builds gets a CPU lane for the test of the sandbox.
 Expected<Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   Flags adjusted = flags;
@@ -322,6 +327,7 @@ Expected<void> run(const Flags& flags) {
                                    ? flags.builds
                                    : build_slots({.cores = sys::usable_cores(),
                                                   .lanes = lanes.size(),
+                                                  .gpu_lanes = count_gpu_lanes(lanes),
                                                   .memory_bytes = usable_memory_bytes(),
                                                   .build_bytes_max = bytes_of_build(options.builder.host_bytes)});
   options.worker.unopened = std::move(tested.unopened);

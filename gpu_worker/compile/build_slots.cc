@@ -5,8 +5,10 @@
 namespace kq::worker {
 
 std::uint32_t build_slots(const BuildResources& resources) {
-  constexpr std::uint64_t kCoresPerLane = 2;
-  const std::uint64_t taken = kCoresPerLane * resources.lanes;
+  constexpr std::uint64_t kCoresPerLane = 2;    // of the judge and a child
+  constexpr std::uint64_t kCoresOfWarmUps = 6;  // per lane with a GPU, and of all lanes three eighths of the cores
+  const std::uint64_t warm_ups = std::min(kCoresOfWarmUps * resources.gpu_lanes, resources.cores * 3 / 8);
+  const std::uint64_t taken = kCoresPerLane * resources.lanes + warm_ups;
   const std::uint64_t spare = resources.cores > taken ? resources.cores - taken : 1;
   const std::uint64_t fitting = resources.memory_bytes / 4 * 3 / std::max<std::uint64_t>(resources.build_bytes_max, 1);
   const std::uint64_t builds = fitting > 0 ? fitting - 1 : 0;  // one share is for a prefix

@@ -10,14 +10,16 @@ inline constexpr std::uint32_t kBuildSlotsMax = 32;
 struct BuildResources {
   std::uint64_t cores = 0;            // of this worker
   std::uint64_t lanes = 0;            // devices, each with a judge and a child that need cores
+  std::uint64_t gpu_lanes = 0;        // those whose devices are GPUs, which warm up children for later jobs
   std::uint64_t memory_bytes = 0;     // of this worker
   std::uint64_t build_bytes_max = 0;  // the limit of one build (bytes_of_build() in compile/child.h)
 };
 
-// Returns the number of concurrent builds: as many as there are cores that no lane needs, and as fit into three
-// quarters of the memory when each of them, and the making of one prefix of torch's headers, takes all that a build
-// may. The rest of the memory is for the lanes, and for what header_host_bytes() grants beyond that. Returns at least 1
-// and at most kBuildSlotsMax.
+// Returns the number of concurrent builds: as many as there are cores that neither lanes nor their children that warm
+// up need, since jobs on a GPU take a third longer where more processes compute than there are cores; and as fit into
+// three quarters of the memory when each of them, and the making of one prefix of torch's headers, takes all that a
+// build may. The rest of the memory is for the lanes, and for what header_host_bytes() grants beyond that. Returns at
+// least 1 and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
 
 // Returns the private memory that the making of one prefix may take: 16 GiB for the ten parts of the archive of bodies,

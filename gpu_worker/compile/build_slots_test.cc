@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint64_t kGiB = 1ull << 30;
 
-std::uint32_t slots(std::uint64_t cores, std::uint64_t lanes, std::uint64_t memory_gib) {
+std::uint32_t slots(std::uint64_t cores, std::uint64_t lanes, std::uint64_t memory_gib, std::uint64_t gpu_lanes = 0) {
   return build_slots({.cores = cores,
                       .lanes = lanes,
+                      .gpu_lanes = gpu_lanes,
                       .memory_bytes = memory_gib * kGiB,
                       .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)});
 }
@@ -25,6 +26,13 @@ TEST(build_slots, are_the_cores_that_no_lane_needs) {
   EXPECT_EQ(slots(16, 0, 256), 16u);
   EXPECT_EQ(slots(2, 1, 256), 1u) << "one build runs even where the lanes need all cores";
   EXPECT_EQ(slots(256, 8, 2048), kBuildSlotsMax);
+}
+
+TEST(build_slots, leave_cores_to_children_that_warm_up_on_a_gpu) {
+  EXPECT_EQ(slots(16, 1, 256, 1), 8u);
+  EXPECT_EQ(slots(8, 1, 256, 1), 3u);
+  EXPECT_EQ(slots(2, 1, 256, 1), 1u);
+  EXPECT_EQ(slots(64, 8, 2048, 8), 24u);
 }
 
 TEST(build_slots, fit_into_memory_even_if_each_build_takes_all_that_it_may) {
