@@ -18,7 +18,7 @@
 
 #include "core/codec/codec.h"
 #include "gpu_worker/lane/archive_ahead.h"
-#include "gpu_worker/lane/driver_cache.h"
+#include "gpu_worker/lane/job_text.h"
 #include "sys/clock.h"
 
 namespace kq::worker {

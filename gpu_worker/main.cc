@@ -74,7 +74,7 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "auto";
   std::uint32_t builds = 0;
-  std::uint32_t children_ahead = 3;
+  std::optional<std::uint32_t> children_ahead;
   std::uint32_t cache_gib = static_cast<std::uint32_t>(kCacheBytesMax >> 30);
   std::uint32_t idle_exit_s = 0;
   int ready_fd = -1;
@@ -380,11 +380,12 @@ void add_device_options(CLI::App& app, Flags& flags) {
       ->envname("KQ_GPUS_PER_LANE")
       ->check(CLI::Range(1u, kDeviceCountMax))
       ->capture_default_str();
-  app.add_option("--children-ahead", flags.children_ahead,
-                 "processes that are forked and warmed up ahead of jobs on each device; 0: none")
+  app.add_option(
+         "--children-ahead", flags.children_ahead,
+         "Python processes that are forked and warmed up ahead of jobs on each device; 0: none (default: 6 on a "
+         "GPU with 64 GiB, otherwise 3)")
       ->envname("KQ_CHILDREN_AHEAD")
-      ->check(CLI::Range(0, 4))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 8));
   app.add_option("--bursts", flags.bursts,
                  "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s; doubt: when a "
                  "job's own clock reports less than the judge's clock allows")

@@ -2,10 +2,11 @@
 // initialisation and the loading of kernels.
 //
 // Theory of operation. The worker marks in the page which warm-ups run on the lane's device, and the judge marks when
-// it prepares its trials. While a CUDA context is made the driver stops the device for moments, so a few timed calls
-// take longer: the judge goes on and repeats calls that ran beside a warm-up (judge/trial/trials.h). Mapping memory and
-// loading code, however, then wait for the driver. So no warm-up begins while the judge prepares, unless a job needs
-// the child.
+// nothing that runs is timed. While a CUDA context is made the driver stops the device for moments, so a few timed
+// calls take longer: the judge goes on and repeats calls that ran beside a warm-up (judge/trial/trials.h). The loading
+// of kernels takes longer and lengthens calls, so it begins only while nothing is timed. The judge also marks when it
+// prepares its trials: mapping memory and loading code then wait for the driver, so no child is killed meanwhile, whose
+// context the driver would have to destroy.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace kq::channel {
 
 // Places for warm-ups that may run at the same time.
-inline constexpr std::size_t kWarmUpsMax = 5;
+inline constexpr std::size_t kWarmUpsMax = 9;
 
 // The mapped page. Each field is an atomic flag with one writer.
 class WarmUpPage {
@@ -42,11 +43,15 @@ class WarmUpPage {
   // The judge prepares its trials, or calibrates after them.
   void set_preparing(bool preparing) { page_->preparing.store(preparing ? 1 : 0); }
   bool is_preparing() const { return page_->preparing.load() != 0; }
+  // Nothing is timed: there is no job, or it loads, or its outputs are checked. True until the judge says otherwise.
+  void set_untimed(bool untimed) { page_->timed.store(untimed ? 0 : 1); }
+  bool is_untimed() const { return page_->timed.load() == 0; }
 
  private:
   struct Page {
     std::array<std::atomic<std::int32_t>, kWarmUpsMax> running;
     std::atomic<std::int32_t> preparing;
+    std::atomic<std::int32_t> timed;
   };
   WarmUpPage(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
   sys::Fd file_;
@@ -68,6 +73,23 @@ class ScopedPreparing {
 
  private:
   WarmUpPage* page_;
+};
+
+// Sets whether nothing is timed, from its construction to its destruction. Does nothing for null.
+class ScopedUntimed {
+ public:
+  ScopedUntimed(WarmUpPage* page, bool untimed) : page_(page), before_(page != nullptr && page->is_untimed()) {
+    if (page_ != nullptr) page_->set_untimed(untimed);
+  }
+  ~ScopedUntimed() {
+    if (page_ != nullptr) page_->set_untimed(before_);
+  }
+  ScopedUntimed(const ScopedUntimed&) = delete;
+  ScopedUntimed& operator=(const ScopedUntimed&) = delete;
+
+ private:
+  WarmUpPage* page_;
+  bool before_;
 };
 
 }  // namespace kq::channel

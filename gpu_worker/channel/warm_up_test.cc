@@ -36,6 +36,23 @@ TEST(WarmUpPage, scoped_preparing_marks_the_judge_as_preparing) {
   EXPECT_FALSE(control->is_preparing());
 }
 
+TEST(WarmUpPage, nothing_is_timed_before_and_after_an_attempt_and_in_the_untimed_parts_of_it) {
+  auto control = WarmUpPage::make();
+  ASSERT_TRUE(control);
+  EXPECT_TRUE(control->is_untimed());
+  {
+    const ScopedUntimed attempt(&*control, false);
+    const ScopedUntimed nothing(nullptr, true);
+    EXPECT_FALSE(control->is_untimed());
+    {
+      const ScopedUntimed load(&*control, true);
+      EXPECT_TRUE(control->is_untimed());
+    }
+    EXPECT_FALSE(control->is_untimed());
+  }
+  EXPECT_TRUE(control->is_untimed());
+}
+
 TEST(WarmUpPage, a_descriptor_that_cannot_be_mapped_is_an_error) {
   EXPECT_FALSE(WarmUpPage::map(sys::Fd()));
 }

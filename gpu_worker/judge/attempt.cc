@@ -84,6 +84,7 @@ std::int64_t queued_us() {
 Report Judge::run(const Plan& plan, Channels channels) {
   Report report;
   report.id = plan.id;
+  const channel::ScopedUntimed timed(warm_up_page(), false);
   auto verdict = attempt(plan, std::move(channels), report);
   auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
@@ -110,8 +111,12 @@ void Judge::make_ahead(const Plan& last) {
   if (reference_ && !layouts_.empty()) ahead_ = SubmissionMemory::make_ahead(device_, layouts_, last);
 }
 
+channel::WarmUpPage* Judge::warm_up_page() const {
+  return device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page();
+}
+
 void Judge::begin(Preparing& preparing) const {
-  preparing.emplace(device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page());
+  preparing.emplace(warm_up_page());
 }
 
 // Starts the calibrator and the reference where they are fresh, and loads the reference: its model, window and state.
@@ -120,7 +125,9 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   Preparing preparing;
   begin(preparing);
   KQ_TRY(open_children(plan, channels));
+  std::optional<channel::ScopedUntimed> untimed(std::in_place, warm_up_page(), true);
   auto layout = reference_->describe(plan, seed);
+  untimed.reset();
   const bool has_several = reference_->workloads().size() > 1;
   if (!layout && (!has_several || !reference_->usable())) return tl::unexpected(layout.error());
   KQ_TRY_VALUE(auto workloads, selected(reference_->workloads(), plan.workloads));
@@ -164,6 +171,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
                                     SubmissionSide& submission, Preparing& preparing, Report& report) {
   touch_bytes_ = among != nullptr && among->touch_bytes > 0 ? among->touch_bytes : reference_->layout().bytes();
   KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
+  std::optional<channel::ScopedUntimed> untimed(std::in_place, warm_up_page(), true);
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
   if (among != nullptr) trials.share_samples(among->workloads);
@@ -172,6 +180,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
 
+  untimed.reset();
   preparing.reset();
   report.wants_own_kernels = reference_->wants_own_kernels();
 

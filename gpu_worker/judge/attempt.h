@@ -38,8 +38,9 @@ class Judge {
   void make_ahead(const Plan& last);
 
  private:
-  // Asks the pool to start no warm-up, while it has a value.
+  // Asks the pool to kill no child (gpu_worker/channel/warm_up.h), while it has a value.
   using Preparing = std::optional<channel::ScopedPreparing>;
+  channel::WarmUpPage* warm_up_page() const;  // null where no worker shares one
   void begin(Preparing& preparing) const;
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
   Step<void> apply(ProblemCertificate certificate, Plan& plan, Report& report) const;

@@ -22,17 +22,21 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // the limit of a child's /
 // that takes longer quarantines the lane. A fork bomb on a loaded machine takes about 10 s.
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // CUDA context initialisation on a loaded machine
-constexpr int kMessagesMax = 24;               // that a child sends during its warm-up
-// Each part of a warm-up waits so long for the judge's preparation to end: a submission may take longer to load.
-constexpr std::int64_t kPreparingLimitMs = 5'000;
-constexpr auto kPreparingPollInterval = std::chrono::microseconds(200);
+constexpr int kMessagesMax = 32;               // that a child sends during its warm-up
+// Each part of a warm-up waits so long until it may begin: a submission may take longer to load.
+constexpr std::int64_t kTurnLimitMs = 5'000;
+constexpr auto kTurnPollInterval = std::chrono::microseconds(200);
 // Places in the WarmUpPage: one for each fork thread and one for the reaper. The warm-up of a child that a job waits
 // for has no place, and the judge is not told of it.
 constexpr std::size_t kReaperPlace = kForkThreads;
 constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
 // With a lower limit of host memory there is no room for the libraries that children start, about half a GiB
-// (harness/kernels/library_start.py).
-constexpr std::uint64_t kLibrariesHostBytes = 2ull << 30;
+// (harness/kernels/kernel_loading.py).
+constexpr std::uint64_t kLoadingHostBytes = 2ull << 30;
+// Python children that wait on a GPU with so much memory, and on other devices. The six, with half as many references
+// and launchers, have 6 GiB.
+constexpr std::uint64_t kManyAheadBytesMin = 64ull << 30;
+constexpr std::uint32_t kManyAhead = 6, kFewAhead = 3;
 constexpr std::int64_t kStopPollMs = 20;   // how often a wait for a child's end looks for a stop
 constexpr std::size_t kLogTextMax = 400;   // of the log of a child that has failed
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
@@ -51,7 +55,9 @@ Expected<std::pair<sys::Fd, sys::Fd>> pipe_for_lines() {
 
 constexpr std::array kKinds{ChildKind::python, ChildKind::launcher, ChildKind::reference};
 static_assert(kKinds.size() == kChildKinds);
-constexpr std::array kKindOfForkThread{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
+constexpr std::array kKindOfForkThread{ChildKind::python,    ChildKind::launcher,  ChildKind::reference,
+                                       ChildKind::python,    ChildKind::reference, ChildKind::python,
+                                       ChildKind::reference, ChildKind::python};
 static_assert(kKindOfForkThread.size() == kForkThreads);
 
 bool can_profile(ChildRole role) {
@@ -84,6 +90,10 @@ ChildKind kind_of(Backend backend, DeviceKind device) {
 
 ChildKind kind_of_references(DeviceKind device) {
   return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python;
+}
+
+std::uint32_t children_ahead_for(const DeviceInfo& device) {
+  return device.kind == DeviceKind::cuda && device.memory_bytes >= kManyAheadBytesMin ? kManyAhead : kFewAhead;
 }
 
 Children::Children(ChildrenOptions options, channel::WarmUpPage& warm_ups, GetZygote zygote, Inspect inspect)
@@ -264,9 +274,9 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
   return child;
 }
 
-// Serves the warm-up protocol of a child until it says "warm" or "cold". It says "asks" before each part that uses the
-// device and gets "go" as the answer, and "offers" before a part that may be skipped. `place` in the page is marked
-// while a part may run.
+// Serves the warm-up protocol of a child until it says "warm" or "cold". It says "asks" before it uses the device and
+// gets "go" as the answer, and "offers" before a part that may be skipped. `place` in the page is marked while a part
+// may run.
 Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
     for (int messages = 0; !child.is_warm; ++messages) {
@@ -277,7 +287,8 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
       child.is_warm = child.is_cold || (*message)->bytes == "warm";
       const bool is_offer = (*message)->bytes == "offers";
       if (!is_offer && (*message)->bytes != "asks") continue;
-      const bool may_begin = is_offer ? await_quiet_turn(place) : await_warm_up_turn(place);
+      const bool may_begin = await_turn(place, is_offer);
+      if (may_begin && place != kNoPlace) warm_ups_.set_running(place, true);
       KQ_TRY(sys::send_packet(child.channel.get(), may_begin ? "go" : "skip"));
     }
     return {};
@@ -286,49 +297,42 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   return warm;
 }
 
-// Waits until the child of fork thread `place` may use the device: until the judge does not prepare trials, or until
-// the child is urgent. Only one child of a kind is urgent at a time. Returns true.
-bool Children::await_warm_up_turn(std::size_t place) {
-  if (place == kNoPlace) return true;
+// Waits until the child of fork thread `place` may begin a part of its warm-up, or a job waits for the child. Returns
+// whether the child begins that part. It leaves out the loading of kernels, which is an offer, where a job waits for it
+// or the host's memory is small.
+bool Children::await_turn(std::size_t place, bool is_offer) {
+  if (place == kNoPlace) return !is_offer;
+  if (is_offer && options_.host_bytes_max < kLoadingHostBytes) return false;
   std::unique_lock lock(mutex_);
-  const auto is_urgent = [&] { return is_needed(kKindOfForkThread[place]) && !has_warm_up_of_same_kind(place); };
-  // The mark stays for a child that goes on at once, because the judge may be waiting for the end of its warm-up.
-  if (warm_ups_.is_preparing() && !is_urgent()) warm_ups_.set_running(place, false);
-  await_quiet(lock, is_urgent);
-  warm_ups_.set_running(place, true);
-  return true;
+  const ChildKind kind = kKindOfForkThread[place];
+  const auto may_begin = [&] {
+    if (!is_offer) return allowed_ != WarmUpsBeside::none;
+    return allowed_ == WarmUpsBeside::contexts_and_kernels && warm_ups_.is_untimed();
+  };
+  if (!may_begin()) warm_ups_.set_running(place, false);
+  await(lock, [&] { return may_begin() || is_awaited(kind); });
+  if (!is_offer) return true;
+  is_hurried_[place] = is_awaited(kind);
+  return !is_hurried_[place] && !stopped_ && may_begin();
 }
 
-// Waits until the judge does not prepare trials. Returns whether the child of fork thread `place` may then use the
-// device for a part that its job can do without: not where a job needs the child, or where the host's memory is small.
-bool Children::await_quiet_turn(std::size_t place) {
-  if (place == kNoPlace || options_.host_bytes_max < kLibrariesHostBytes) return false;
-  std::unique_lock lock(mutex_);
-  const auto is_urgent = [&] { return is_needed(kKindOfForkThread[place]); };
-  if (warm_ups_.is_preparing()) warm_ups_.set_running(place, false);
-  await_quiet(lock, is_urgent);
-  if (is_urgent() || stopped_ || warm_ups_.is_preparing()) return false;
-  warm_ups_.set_running(place, true);
-  return true;
+// Whether a job waits for a child of this kind, and no child is about to be ready for it.
+bool Children::is_awaited(ChildKind kind) const {
+  std::size_t coming = ready_[index(kind)].size();
+  for (std::size_t i = 0; i < kForkThreads; ++i) coming += is_hurried_[i] && kKindOfForkThread[i] == kind ? 1 : 0;
+  return std::cmp_greater(waiters_[index(kind)], coming);
 }
 
-// Whether a job waits for a child of this kind, or none of the kind waits for the next job.
-bool Children::is_needed(ChildKind kind) const {
-  return waiters_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
-}
-
-bool Children::has_warm_up_of_same_kind(std::size_t place) const {
-  for (std::size_t i = 0; i < kForkThreads; ++i) {
-    if (i != place && kKindOfForkThread[i] == kKindOfForkThread[place] && warm_ups_.is_running(i)) return true;
-  }
-  return false;
-}
-
-// Waits until the judge does not prepare trials, `is_urgent` returns true or the time limit is over.
+// Waits until the judge does not prepare trials, or as await().
 void Children::await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPreparingLimitMs);
-  while (warm_ups_.is_preparing() && !is_urgent() && !stopped_ && std::chrono::steady_clock::now() < deadline)
-    changed_.wait_for(lock, kPreparingPollInterval);
+  await(lock, [&] { return !warm_ups_.is_preparing() || is_urgent(); });
+}
+
+// Waits until `is_over` returns true, the lane ends or the time limit is over.
+void Children::await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_over) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kTurnLimitMs);
+  while (!is_over() && !stopped_ && std::chrono::steady_clock::now() < deadline)
+    changed_.wait_for(lock, kTurnPollInterval);
 }
 
 // Takes a free slot. Waits for the reaper if there is none.
@@ -377,6 +381,22 @@ void Children::replace_outdated() {
   changed_.notify_all();
 }
 
+void Children::keep_waiting(bool keeps) {
+  const std::lock_guard lock(mutex_);
+  keeps_waiting_ = keeps;
+  for (auto& waiting : ready_) {
+    if (keeps) break;
+    for (LaneChild& child : waiting) kill_and_queue(std::move(child));
+    waiting.clear();
+  }
+  changed_.notify_all();
+}
+
+bool Children::any_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(ready_, [](const auto& waiting) { return !waiting.empty(); });
+}
+
 // Returns whether a child that waits was forked before the archive of the driver's code was there.
 bool Children::is_outdated(const LaneChild& child) const {
   return options_.driver_cache && !child.has_driver_cache && !options_.driver_cache->folder().empty();
@@ -422,13 +442,14 @@ void Children::record_failure(const std::string& reason) {
 }
 
 std::size_t Children::target_count(ChildKind kind) const {
+  const std::size_t half = (options_.ahead + 1) / 2;
   switch (kind) {
     case ChildKind::python:
       return options_.ahead;
     case ChildKind::launcher:
-      return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
+      return options_.ahead == 0 ? 0 : half + (calibrated_[index(kind)] ? 0 : 1);
     case ChildKind::reference:
-      return options_.host_bytes_max < kLibrariesHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
+      return options_.host_bytes_max < kLoadingHostBytes ? 0 : half;
   }
   return 0;
 }
@@ -436,7 +457,7 @@ std::size_t Children::target_count(ChildKind kind) const {
 // Whether another child of this kind is to be forked ahead and there is a slot for it.
 bool Children::needs_more(ChildKind kind) const {
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsReserved);
-  return has_room && used_[index(kind)] && !failed_[index(kind)] &&
+  return has_room && keeps_waiting_ && used_[index(kind)] && !failed_[index(kind)] &&
          ready_[index(kind)].size() + forking_[index(kind)] < target_count(kind);
 }
 
@@ -453,6 +474,7 @@ void Children::fork_ahead(std::size_t thread) {
     const bool is_warm = child && wait_until_warm(*child, thread) && !child->is_cold;
     lock.lock();
     --forking_[index(kind)];
+    is_hurried_[thread] = false;
     failed_[index(kind)] = !is_warm;  // a job that wants a child forks one itself and gets the error
     if (is_warm) {
       ready_[index(kind)].push_back(std::move(*child));

@@ -8,8 +8,8 @@
 // child can be touched by the running one.
 //
 // Fork threads keep the wanted number of children of each kind. On a GPU they tell the judge which children are
-// initialising CUDA, and do not let another one begin while the judge prepares its trials, unless a job needs that
-// child (gpu_worker/channel/warm_up.h).
+// initialising CUDA or load kernels, and let none load kernels while the judge times calls
+// (gpu_worker/channel/warm_up.h).
 #pragma once
 
 #include <array>
@@ -26,10 +26,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/device.h"
 #include "core/messages.h"
 #include "gpu_worker/channel/warm_up.h"
 #include "gpu_worker/core/worker.h"
 #include "gpu_worker/lane/driver_cache.h"
+#include "gpu_worker/lane/job_text.h"
 #include "gpu_worker/machine/scratch.h"
 #include "gpu_worker/zygote/zygote.h"
 #include "sys/log_pump.h"
@@ -37,18 +39,21 @@
 namespace kq::worker {
 
 // The number of slots: children of one lane that exist at the same time, in use, waiting or dying.
-inline constexpr std::uint32_t kChildrenMax = 16;
+inline constexpr std::uint32_t kChildrenMax = 24;
 
 // What a child can become, which is decided when it is forked: `python` runs Python code, `launcher` calls device code
 // on a GPU without Python, and `reference` is a Python child on a GPU that CUPTI does not observe. A calibrator has
 // the kind of the children that it calibrates, because the kinds answer with different delays.
 enum class ChildKind { python, launcher, reference };
 inline constexpr std::size_t kChildKinds = 3;
-// So many children are forked and warmed up at once: one of each kind and another Python one. A warm-up takes as long
-// as a job on a GPU, and longer on a host with several GPUs, whose driver makes their contexts one after another.
-inline constexpr std::size_t kForkThreads = 4;
+// So many children are forked and warmed up at once: four Python ones, three references and a launcher. A warm-up takes
+// two to three times as long as a short job on a GPU, and each job takes a Python child and a reference.
+inline constexpr std::size_t kForkThreads = 8;
 ChildKind kind_of(Backend backend, DeviceKind device);  // of a submission's child
 ChildKind kind_of_references(DeviceKind device);
+
+// Returns ChildrenOptions::ahead as suits a device. A child that waits has about half a GiB of a GPU's memory.
+std::uint32_t children_ahead_for(const DeviceInfo& device);
 
 // A forked child and what must exist as long as it does.
 struct LaneChild {
@@ -77,7 +82,7 @@ struct ChildrenOptions {
   bool audits = false;                           // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
   std::optional<DriverCache> driver_cache = {};  // the archive with which Python children begin
   // Python children to keep waiting; 0: children are forked when they are wanted. Once they were wanted, half as many
-  // launchers and one reference are kept too, and one launcher more until there is a calibrator of that kind.
+  // launchers and references are kept too, and one launcher more until there is a calibrator of that kind.
   std::uint32_t ahead = 3;
 };
 
@@ -97,6 +102,13 @@ class Children {
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Says that a job will soon want a child of this kind, and whether it may use torch.compile. Thread-safe.
   void expect(ChildKind kind, bool uses_compiler = false);
+  // Says what warm-ups may do from now on, beside the job that runs. A child that a job waits for goes on in any case.
+  void allow(WarmUpsBeside allowed) { allowed_ = allowed; }
+  // Kills the children that wait, and forks none ahead until this is set again: so a job has all of the device's
+  // memory.
+  void keep_waiting(bool keeps);
+  // Returns whether children wait for jobs, and have memory of the device.
+  bool any_waiting() const;
   // Returns whether the archive of the driver's code is still to be made here.
   bool wants_driver_cache() const;
   // Has a child make the archive, unless another lane does, and returns what the child printed. Takes 8 to 14 s with
@@ -130,11 +142,10 @@ class Children {
   Expected<LaneChild> waiting_or_new(ChildRole role, ChildKind kind);
   Expected<LaneChild> warm_child(ChildRole role, ChildKind kind);
   Expected<void> wait_until_warm(LaneChild& child, std::size_t place);
-  bool await_warm_up_turn(std::size_t place);
-  bool await_quiet_turn(std::size_t place);
-  bool is_needed(ChildKind kind) const;
-  bool has_warm_up_of_same_kind(std::size_t place) const;
+  bool await_turn(std::size_t place, bool is_offer);
+  bool is_awaited(ChildKind kind) const;
   void await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent);
+  void await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_over);
   std::optional<LaneChild> take_waiting(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(std::size_t thread);
@@ -160,9 +171,12 @@ class Children {
   std::array<std::size_t, kChildKinds> forking_{};  // children of each kind that are being forked ahead
   std::array<int, kChildKinds> waiters_{};          // callers that wait for a child of each kind
   std::array<bool, kChildKinds> failed_{};          // the last fork ahead failed: none is tried until a child is wanted
+  std::array<bool, kForkThreads> is_hurried_{};     // the thread's child leaves out kernels because a job waits for it
   std::deque<LaneChild> dying_;
-  std::atomic<bool> wants_compiler_ = false;          // a job was expected that may use torch.compile
+  std::atomic<bool> wants_compiler_ = false;  // a job was expected that may use torch.compile
+  std::atomic<WarmUpsBeside> allowed_ = WarmUpsBeside::contexts_and_kernels;
   std::atomic<bool> has_tried_driver_cache_ = false;  // this lane has made the archive or failed to
+  bool keeps_waiting_ = true;
   bool reaping_ = false;
   bool reap_is_awaited_ = false;
   bool stopped_ = false;

@@ -154,59 +154,67 @@ TEST_F(ChildrenTest, a_cold_child_does_not_wait_for_a_job) {
   one->retire(std::move(*taken));
 }
 
-// A child enters its sandbox at once, and initialises CUDA when the judge has prepared its trials or a job needs the
-// child.
-TEST_F(ChildrenTest, no_warm_up_begins_while_the_judge_prepares_unless_a_job_needs_the_child) {
-  bool is_taken_at_once = false, has_second_waited = false;
-  for (int tries = 0; tries < kTriesMax && !(is_taken_at_once && has_second_waited); ++tries) {
-    warm_ups_.set_preparing(true);
-    const auto two = children(2);
-    const auto asked = std::chrono::steady_clock::now();
-    auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-    ASSERT_TRUE(taken) << taken.error().message;
-    is_taken_at_once = std::chrono::steady_clock::now() - asked < kWithoutWaiting;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    std::thread later([&] {
-      std::this_thread::sleep_until(until);
-      warm_ups_.set_preparing(false);
-    });
-    two->wait_until_ready();
-    has_second_waited = std::chrono::steady_clock::now() >= until;
-    later.join();
-    two->retire(std::move(*taken));
-  }
-  EXPECT_TRUE(is_taken_at_once);
-  EXPECT_TRUE(has_second_waited);
-}
-
-// A child offers to start libraries. The offer is skipped where a job needs the child, or none waits for the next job.
-TEST_F(ChildrenTest, an_offer_is_taken_where_another_child_waits_for_the_next_job) {
-  const auto zygote = zygote_with("offers", R"(
+// What a child does that offers to load kernels.
+constexpr const char* kOffer = R"(
 def warm_up(job, judge, *_):
     judge.send(b"asks")
-    receive(judge)
+    print("the context was", receive(judge).decode(), flush=True)
     judge.send(b"offers")
     print("the answer is", receive(judge).decode(), flush=True)
-)");
+)";
+
+TEST_F(ChildrenTest, kernels_are_loaded_while_nothing_is_timed_unless_a_job_waits_for_the_child) {
+  const auto zygote = zygote_with("offers", kOffer);
   ASSERT_TRUE(zygote);
   const auto one = children(1, nullptr, zygote);
   one->wait_until_ready();
   const auto take = [&] { return one->take(ChildRole::submission, ChildKind::python, lease_, nullptr); };
   auto first = take();
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(answer_of(*first), "skip") << "no other child waited when this one was forked";
-  const auto two = children(2, nullptr, zygote);
-  two->wait_until_ready();
-  std::vector<LaneChild> taken;
-  for (int i = 0; i < 4; ++i) {
-    auto child = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-    ASSERT_TRUE(child) << child.error().message;
-    taken.push_back(std::move(*child));
-    two->wait_until_ready();
+  EXPECT_EQ(answer_of(*first), "go") << "nothing was timed";
+  one->wait_until_ready();
+  warm_ups_.set_untimed(false);
+  auto second = take();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(answer_of(*second), "go") << "it was ready before the calls that are timed";
+  auto third = take();
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_EQ(answer_of(*third), "skip") << "calls are timed, and a job waits for it";
+  for (auto* child : {&first, &second, &third}) one->retire(std::move(**child));
+}
+
+TEST_F(ChildrenTest, no_kernels_are_loaded_beside_code_that_measures_times) {
+  const auto zygote = zygote_with("offers", kOffer);
+  ASSERT_TRUE(zygote);
+  for (const auto beside : {WarmUpsBeside::contexts_and_kernels, WarmUpsBeside::contexts, WarmUpsBeside::none}) {
+    const auto one = children(1, nullptr, zygote);
+    one->wait_until_ready();
+    one->allow(beside);
+    auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(first) << first.error().message;
+    if (beside == WarmUpsBeside::contexts_and_kernels) one->wait_until_ready();
+    auto second = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(second) << second.error().message;
+    EXPECT_EQ(answer_of(*second), beside == WarmUpsBeside::contexts_and_kernels ? "go" : "skip");
+    one->retire(std::move(*first));
+    one->retire(std::move(*second));
   }
-  EXPECT_EQ(answer_of(taken[2]), "go") << "it was forked while one waited and none was wanted";
-  one->retire(std::move(*first));
-  for (LaneChild& child : taken) two->retire(std::move(child));
+}
+
+TEST_F(ChildrenTest, a_job_can_have_the_memory_of_the_children_that_wait) {
+  const auto two = children(2);
+  two->wait_until_ready();
+  EXPECT_TRUE(two->any_waiting());
+  two->keep_waiting(false);
+  EXPECT_TRUE(directories_become(0));
+  EXPECT_FALSE(two->any_waiting());
+  auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(directories_become(1)) << "none is forked ahead";
+  two->keep_waiting(true);
+  two->wait_until_ready();
+  EXPECT_TRUE(directories_become(3));
+  two->retire(std::move(*taken));
 }
 
 TEST_F(ChildrenTest, retire_when_quiet_waits_while_the_judge_prepares_unless_the_end_is_awaited) {

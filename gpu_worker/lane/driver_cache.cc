@@ -56,10 +56,6 @@ void prune(const std::string& dir) {
 
 }  // namespace
 
-bool may_use_driver_code(const Lease& lease) {
-  return names_any(lease, {"cudnn.benchmark", "scaled_dot_product"});
-}
-
 bool are_files_protected(const std::string& layers, std::uint32_t first_uid) {
   const std::string list = "," + layers + ",";
   return first_uid != 0 || list.find(",mount,") != list.npos || list.find(",landlock,") != list.npos;

@@ -20,7 +20,6 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/messages.h"
 #include "core/result.h"
 #include "sys/file_lock.h"
 
@@ -31,10 +30,6 @@ inline constexpr std::size_t kDriverCachesMax = 8;            // the next archiv
 inline constexpr std::int64_t kDriverCacheLimitMs = 120'000;  // for making an archive
 // The host's memory for the processes that make an archive, together.
 inline constexpr std::uint64_t kDriverCacheHostBytes = 8ull << 30;
-
-// Returns whether code of a job may have cuDNN launch kernels made from PTX: in a search, or for attention. A job with
-// one of the few kernels that torch compiles itself takes 3 s longer at most, so it is not worth an archive.
-bool may_use_driver_code(const Lease& lease);
 
 // Returns whether no child can write to the worker's files, given the layers of its sandbox. A child has the worker's
 // own user where `first_uid` is 0.

@@ -115,18 +115,5 @@ TEST(are_files_protected, is_true_where_a_layer_or_a_user_separates_children) {
   EXPECT_FALSE(are_files_protected("rlimits,seccomp", 0));
 }
 
-TEST(may_use_driver_code, is_true_of_jobs_that_name_a_search_or_attention) {
-  const auto lease_of = [](const std::string& kernel, const std::string& problem) {
-    Lease lease;
-    lease.submission.files = {{.name = "kernel.py", .hash = sha256(kernel)}};
-    lease.submission.problem.hash = sha256(problem);
-    lease.blobs = {{sha256(kernel), kernel}, {sha256(problem), problem}};
-    return lease;
-  };
-  EXPECT_FALSE(may_use_driver_code(lease_of("y = x + 1", "torch.backends.cudnn.allow_tf32 = False")));
-  EXPECT_TRUE(may_use_driver_code(lease_of("torch.backends.cudnn.benchmark = True", "")));
-  EXPECT_TRUE(may_use_driver_code(lease_of("y = x + 1", "F.scaled_dot_product_attention(q, k, v)")));
-}
-
 }  // namespace
 }  // namespace kq::worker

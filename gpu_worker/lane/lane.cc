@@ -10,6 +10,7 @@
 #include "gpu_worker/child/runtime/audit.h"
 #include "gpu_worker/core/deadlines.h"
 #include "gpu_worker/lane/crash_place.h"
+#include "gpu_worker/lane/job_text.h"
 #include "gpu_worker/lane/kernels_ran.h"
 #include "gpu_worker/lane/profile.h"
 #include "gpu_worker/machine/host.h"
@@ -63,19 +64,6 @@ bool is_death_of_child(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
 }
 
-// Whether a file of the submission has kernels.
-bool brings_kernels(const Lease& lease) {
-  return std::ranges::any_of(lease.submission.files, [&](const SourceFile& file) {
-    const auto text = file_of(lease, file.hash);
-    return text && has_kernels(file.name, *text);
-  });
-}
-
-// Whether code of a job may use torch.compile.
-bool may_use_compiler(const Lease& lease) {
-  return lease.submission.trials.baseline == Baseline::compile || names_any(lease, {"torch.compile", "torch._dynamo"});
-}
-
 // Whether a submission, or its problem, found too little memory on the device.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const evidence = evidence_of(verdict);
@@ -112,7 +100,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                       .profiler = given.profiler,
                       .audits = given.audits && given.device == DeviceKind::cuda,
                       .driver_cache = lane->driver_cache(*zygote),
-                      .ahead = given.children_ahead},
+                      .ahead = given.children_ahead.value_or(children_ahead_for(lane->device_))},
       *lane->warm_ups_, [raw = lane.get()] { return raw->living_zygote(); },
       [raw = lane.get()] { return raw->health_->unreturned_memory(kMemoryBackLimitMs); });
   return lane;
@@ -230,7 +218,9 @@ Expected<JudgeLink*> Lane::living_judge() {
       drop_reference();
     }
     judge_.reset();
-    warm_ups_->set_preparing(false);  // the last judge may have left it set
+    // The last judge may have left these set.
+    warm_ups_->set_preparing(false);
+    warm_ups_->set_untimed(true);
     KQ_TRY_VALUE(auto started,
                  JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores));
     // Without a GPU a warm-up does not disturb the judge.
@@ -297,9 +287,16 @@ Result Lane::invalid_problem(const Run& run, const Zygote& zygote) const {
   return result;
 }
 
+Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::stop_token& stop) {
+  children_->allow(warm_ups_beside(lease));
+  auto result = run_job(lease, built, stop);
+  children_->allow(WarmUpsBeside::contexts_and_kernels);
+  return result;
+}
+
 // Measures a job once more if the re-measurement policy asks for a second measurement or if the clocks of the
 // submission and the judge mismatch. All attempts and the profile together keep the one time limit of the run.
-Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::stop_token& stop) {
+Expected<Result> Lane::run_job(const Lease& lease, const Built& built, const std::stop_token& stop) {
   if (lease.submission.backend == Backend::eval_program) return run_eval_program(lease, built, stop);
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
@@ -439,27 +436,36 @@ void Lane::explain(Ended& ended, const Submission& submission, const std::string
 }
 
 // Makes one attempt, and a second one if the first failed for a reason that does not lie in the job: the device's
-// memory was short while children that are being reaped, or the reference of the last problem, still had some of the
-// memory; or a child was killed by something that is not kq. A second kill counts as the child's own doing, because a
-// child can kill itself.
+// memory was short while children that wait or are being reaped, or the reference of the last problem, had some of it;
+// or a child was killed by something that is not kq. The second attempt has the device's memory for itself. A second
+// kill counts as the child's own doing, because a child can kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
-  const bool was_short = attempt ? attempt->memory_was_shared && is_short_of_gpu_memory(*attempt->report.verdict)
-                                 : has_former && may_try_again;
+  const bool had_too_little = attempt && is_short_of_gpu_memory(*attempt->report.verdict);
+  const bool was_short = attempt ? had_too_little && attempt->memory != OtherMemory::none : has_former && may_try_again;
   const bool was_killed = attempt && may_try_again && killed_externally_ && is_death_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
+  if (was_short) children_->keep_waiting(false);
   children_->wait_until_reaped();
+  auto second = second_attempt(run, std::move(attempt), was_short);
+  children_->keep_waiting(true);
+  return second;
+}
+
+Expected<Lane::Attempt> Lane::second_attempt(Run& run, Expected<Attempt> first, bool was_short) {
   const std::int64_t now_ms = sys::monotonic_now_ms();
   const bool has_all = run.time.left_ms(now_ms) == run.time.limit_ms();
   if (run.time.has_room(now_ms, 0)) {
     auto again = attempt_once(run);
     if (!again || has_all || !has_timed_out(again->report)) return again;
-  } else if (!attempt) {
-    return attempt;
+  } else if (!first) {
+    return first;
   }
+  // Children that wait have a hundredth of a large device's memory each, so the first verdict is likely to be right.
+  if (first && was_short && first->memory == OtherMemory::of_waiting) return first;
   // This is an Error and no verdict: the job is not charged for the shortage or the kill, nor for the time lost by
   // them.
   const std::string reason = was_short ? "the device's memory was short while other children gave some back"
@@ -482,8 +488,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   KQ_TRY(check_quarantine());
   KQ_TRY_VALUE(auto* const judge, this->judge());
   KQ_TRY(this->zygote());
-  // Asks the pool to start no warm-up. Set before a child is taken, because the pool then forks another child. The
-  // judge clears the flag when the trials begin.
+  // Asks the pool to kill no child. The judge clears the flag when the trials begin.
   const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
   KQ_TRY_VALUE(auto children, take_children(run, role));
   LaneChild& submission = children.submission;
@@ -493,7 +498,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
                   .log = {},
                   .audit = {},
                   .conditions = {},
-                  .memory_was_shared = children_->is_reaping()};
+                  .memory = other_memory()};
 
   // From here on the judge decides.
   auto report = judge_children(run, role, children, *judge);
@@ -516,6 +521,12 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
   attempt.report = std::move(*report);
   return attempt;
+}
+
+// On a CPU children that wait have no memory that a job would need.
+Lane::OtherMemory Lane::other_memory() const {
+  if (children_->is_reaping()) return OtherMemory::of_reaped;
+  return device_.kind == DeviceKind::cuda && children_->any_waiting() ? OtherMemory::of_waiting : OtherMemory::none;
 }
 
 // Takes a child for the submission. Also takes a calibrator of the same kind, and a reference for the problem, where

@@ -55,13 +55,13 @@ struct LaneOptions {
   std::uint32_t first_uid = 0;  // of kUidsPerLane users for the children; 0: all run as this process's user
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // empty: NVML on a GPU, nothing on a CPU
-  std::int64_t run_limit_ms = 15 * 60'000;  // of a whole run; a submission may ask for less
-  Bursts bursts = Bursts::doubt;            // on a GPU; bursts take 0.2 s
-  std::uint32_t children_ahead = 3;         // children that are forked ahead (gpu_worker/lane/children.h)
-  std::string profiler = {};                // ncu, for submissions that ask for a profile; empty: there is none
-  std::string profiles = {};                // parent of the directories with profiles
-  bool audits = true;                       // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)
-  std::string certificates = {};            // directory of problems' certificates; empty: none are made
+  std::int64_t run_limit_ms = 15 * 60'000;           // of a whole run; a submission may ask for less
+  Bursts bursts = Bursts::doubt;                     // on a GPU; bursts take 0.2 s
+  std::optional<std::uint32_t> children_ahead = {};  // ChildrenOptions::ahead; empty: as suits the device
+  std::string profiler = {};       // ncu, for submissions that ask for a profile; empty: there is none
+  std::string profiles = {};       // parent of the directories with profiles
+  bool audits = true;              // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)
+  std::string certificates = {};   // directory of problems' certificates; empty: none are made
   std::string driver_caches = {};  // directory of the driver's code (gpu_worker/lane/driver_cache.h); empty: none
   std::vector<std::string> lock_dirs = {};  // for the lock on the GPU (gpu_worker/machine/gpu_lock.h); empty: no lock
 };
@@ -131,6 +131,9 @@ class Lane {
     bool fresh_reference = false;   // likewise
   };
 
+  // Which children besides those of an attempt had memory of the device when it began.
+  enum class OtherMemory { none, of_waiting, of_reaped };
+
   // The outcome of one attempt.
   struct Attempt {
     Report report;
@@ -140,7 +143,7 @@ class Lane {
     std::string audit;  // the content of the audit pipe
     std::optional<Conditions> conditions = std::nullopt;
     std::optional<Profile> profile = std::nullopt;  // of an attempt under a profiler
-    bool memory_was_shared = false;  // children that are being reaped had memory of the device when the attempt began
+    OtherMemory memory = OtherMemory::none;
   };
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
@@ -160,10 +163,13 @@ class Lane {
   void explain(Ended& ended, const Submission& submission, const std::string& log) const;
   bool is_audited(const Submission& submission) const;
 
+  Expected<Result> run_job(const Lease& lease, const Built& built, const std::stop_token& stop);
   std::optional<ProblemCertificate> kept_certificate(const Lease& lease) const;
   Result invalid_problem(const Run& run, const Zygote& zygote) const;
   void keep_certificate(Run& run, std::optional<ProblemCertificate> made) const;
   Expected<Attempt> attempt(Run& run);
+  Expected<Attempt> second_attempt(Run& run, Expected<Attempt> first, bool was_short);
+  OtherMemory other_memory() const;
   // Returns nothing if the time that is left is too short for an attempt that takes `expected_ms`, or proved too short.
   Expected<std::optional<Attempt>> another_attempt(Run& run, std::int64_t expected_ms);
   // `role` is submission or profile.

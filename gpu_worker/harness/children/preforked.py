@@ -2,11 +2,12 @@
 
 Its protocol through the channel, before the judge uses the channel:
 
-    child -> control    b"asks"     the next part of the warm-up would disturb a measurement; the child waits
-    control -> child    b"go"       the child may begin that part
-    child -> control    b"offers"   the same for a part that a job can do without
+    child -> control    b"asks"     the child is about to make its context, and waits
+    control -> child    b"go"       the child may do so
+    child -> control    b"offers"   the next part of the warm-up would disturb a measurement, and a job can do without
+                                    it; the child waits
     control -> child    b"go" or    the child may begin that part
-                        b"skip"     a job may need the child now; the child leaves out that part and later ones
+                        b"skip"     a job needs the child now; the child leaves out that part and later ones
     child -> control    b"warm"     the warm-up is done
     child -> control    b"cold"     the warm-up failed, or the device's memory is full; the child answers the first
                                     command with the error
@@ -33,7 +34,7 @@ from harness.children.reference import Reference
 from harness.children.runtime import ChildRuntime
 from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
-from harness.kernels import library_start
+from harness.kernels import kernel_loading
 from harness.sandbox import job_files
 
 # The command handler of each role. A calibrator runs code of the harness only, so the base class is enough.
@@ -85,9 +86,9 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
     Returns a byte of GPU memory, or None without a GPU.
 
     The worker sets CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS to 1: a context is then created in
-    half the time, since it has one queue instead of eight, and no job has streams that could use more. Kernels are
-    loaded when they are first launched, which falls into the calls before the trials. Only the libraries that most jobs
-    use are started here, if there is time (kernels/library_start.py).
+    half the time, since it has one queue instead of eight, and no job has streams that could use more. The kernels that
+    most jobs use are loaded here, if there is time (kernels/kernel_loading.py); CUDA loads the others when they are
+    first launched, which falls into the calls before the trials.
     """
     gpu_byte = None
     if job.on_gpu:
@@ -103,7 +104,7 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
         gpu_byte = torch.zeros(1, dtype=torch.uint8, device=job.device)
         runtime.clock_use_cuda()
         torch.cuda.synchronize()
-        library_start.start(job.device, offer)
+        kernel_loading.load(job.device, offer)
     # CUPTI stops the device once when it starts, for less than half a millisecond. It starts after the kernels of the
     # harness, so that it reports none of them.
     if audit is not None:

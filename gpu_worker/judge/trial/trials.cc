@@ -63,7 +63,10 @@ Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
 }
 
 Step<TimedTrials> TrialRun::run() {
+  ConcurrentWarmUps* const warm_ups = device_.concurrent_warm_ups();
+  untimed_.emplace(warm_ups == nullptr ? nullptr : &warm_ups->page(), true);
   const auto ran = run_all();
+  untimed_.reset();
   reference_.settle();
   if (!ran) return tl::unexpected(ran.error());
   return std::move(times_);
@@ -120,6 +123,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
   }
   if (*chosen != TrialKind::warm && must_warm()) {
     if (steady_trials_++ == 0) steady_since_ns_ = clock_ns();
+    untimed_.reset();
     Trial trial = make(TrialKind::warm);
     trial.is_for_steadiness = trial.times_reference = true;
     return trial;
@@ -138,6 +142,7 @@ TrialRun::Trial TrialRun::repeat(const Trial& trial) {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
+  if (kind == TrialKind::timed || kind == TrialKind::decoy) untimed_.reset();
   if (kind == TrialKind::timed && must_avoid_warm_ups() && is_warm_up_running()) device_.concurrent_warm_ups()->wait();
   Trial trial{.number = next_number_++,
               .kind = kind,

@@ -11,7 +11,8 @@
 // Where the reference is quick, one command computes several trials ahead. For a trial whose reference is timed, only
 // the inputs are drawn during the check; then the reference is called, while no other process works, and the submission
 // stages its call afterwards. While a warm-up runs (concurrent_warm_ups.h), trials that are not timed come first. A
-// submission gains nothing by knowing that, because every output of every trial is checked.
+// submission gains nothing by knowing that, because every output of every trial is checked. Other children may load
+// kernels during the first trials, which check outputs only (gpu_worker/channel/warm_up.h).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "gpu_worker/channel/warm_up.h"
 #include "gpu_worker/judge/check/value_change.h"
 #include "gpu_worker/judge/timing/outlier_filter.h"
 #include "gpu_worker/judge/timing/steadiness.h"
@@ -166,9 +168,10 @@ class TrialRun {
   const Plan& plan_;
   const Draw& draw_;
   Sampling sampling_;
-  std::vector<TrialKind> kinds_left_;    // the next one first
-  std::vector<std::uint32_t> watched_;   // which of the correctness trials are watched
-  std::uint32_t correctness_count_ = 0;  // correctness trials that were made, without repetitions
+  std::optional<channel::ScopedUntimed> untimed_;  // from run() to the first trial whose time counts
+  std::vector<TrialKind> kinds_left_;              // the next one first
+  std::vector<std::uint32_t> watched_;             // which of the correctness trials are watched
+  std::uint32_t correctness_count_ = 0;            // correctness trials that were made, without repetitions
   std::size_t voids_max_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint32_t void_count_ = 0;

@@ -38,7 +38,7 @@ constexpr std::int64_t kRunLimitMs = 30'000;
 constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // User ids for children, as the worker chooses them: unused ids below 65534 (nobody), different in each lane of a test.
-constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
+constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 140;
 static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
 std::uint32_t first_uid(std::uint32_t number) {
   return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0;
