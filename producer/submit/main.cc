@@ -236,24 +236,29 @@ Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const Su
 }
 
 // Waits kSecondInterruptMs for a second ^C, which cancels the jobs that this call submitted. Reused jobs of earlier
-// calls are not cancelled.
-void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
-  if (accepted.empty() || g_terminated != 0) return;
+// calls are not cancelled. Returns the jobs that are cancelled.
+std::vector<Sequence> offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
+  std::vector<Sequence> cancelled;
+  if (accepted.empty() || g_terminated != 0) return cancelled;
   say("^C again within 2 s cancels the " + counted(accepted.size(), "job") + " of this call");
   const std::int64_t end_ms = sys::monotonic_now_ms() + kSecondInterruptMs;
   while (g_interrupts < kInterruptsCounted && sys::monotonic_now_ms() < end_ms) ::usleep(10'000);
-  if (g_interrupts < kInterruptsCounted) return;
+  if (g_interrupts < kInterruptsCounted) return cancelled;
   client.stop_when([] { return false; });
-  std::size_t cancelled_count = 0;
   for (std::size_t first = 0; first < accepted.size(); first += kQuerySeqsMax) {
     const auto end = accepted.begin() + static_cast<std::ptrdiff_t>(std::min(first + kQuerySeqsMax, accepted.size()));
     const auto reply = client.ask_for<ActionReply>(
         CancelJobs{{accepted.begin() + static_cast<std::ptrdiff_t>(first), end}}, kSubmitTimeoutMs);
-    if (!reply) return say("not cancelled: " + reply.error().message);
-    cancelled_count += static_cast<std::size_t>(
-        std::count_if(reply->jobs.begin(), reply->jobs.end(), [](const JobAction& job) { return job.done; }));
+    if (!reply) {
+      say("not cancelled: " + reply.error().message);
+      return cancelled;
+    }
+    for (const JobAction& job : reply->jobs) {
+      if (job.done) cancelled.push_back(job.seq);
+    }
   }
-  say("cancelled " + counted(cancelled_count, "job"));
+  say("cancelled " + counted(cancelled.size(), "job"));
+  return cancelled;
 }
 
 // Returns the broker's URL if a later command of this shell must name it, otherwise an empty text: such a command finds
@@ -335,9 +340,11 @@ ReadRows rows_of(Client& client, const std::string& run) {
   };
 }
 
-// Waits for the jobs of one run, and tells and lists how they ended. Returns the exit code.
+// Waits for the jobs of one run, and tells and lists how they ended. Returns the exit code. `cancel` is called after an
+// interrupt and returns the jobs that are cancelled then.
 ExitCode wait_for_run(Client& client, SentRun& sent, const SubmitCommandLine& line,
-                      std::optional<std::int64_t> timeout_ms, Report& report) {
+                      std::optional<std::int64_t> timeout_ms, const std::function<std::vector<Sequence>()>& cancel,
+                      Report& report) {
   const ReadRows read = rows_of(client, sent.summary.run);
   WaitList waited_jobs;
   ExitCode code = ExitCode::ok;
@@ -346,6 +353,9 @@ ExitCode wait_for_run(Client& client, SentRun& sent, const SubmitCommandLine& li
     code = exit_code_of(*waited);
     say_outcome(*waited, line, sent.summary, read, report);
     waited_jobs = std::move(waited->jobs);
+    const std::string verdict(to_string(VerdictName::cancelled));
+    for (const Sequence seq : code == ExitCode::interrupted ? cancel() : std::vector<Sequence>())
+      waited_jobs.update({.seq = seq, .state = JobState::finished, .verdict = verdict});
   } else {
     code = report.failed(waited.error());
   }
@@ -367,12 +377,16 @@ ExitCode graver(ExitCode a, ExitCode b) {
 ExitCode wait_for_verdicts(Client& client, AckPrinter& acks, const SubmitCommandLine& line, std::int64_t start_ms,
                            Report& report) {
   ExitCode code = ExitCode::ok;
+  std::optional<std::vector<Sequence>> cancelled;  // empty before the offer, which is made once
+  const auto cancel = [&] {
+    if (!cancelled) cancelled = offer_to_cancel(client, acks.accepted());
+    return *cancelled;
+  };
   for (auto& [run, sent] : acks.runs()) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
-    code = graver(code, wait_for_run(client, sent, line, left_ms, report));
+    code = graver(code, wait_for_run(client, sent, line, left_ms, cancel, report));
   }
-  if (code == ExitCode::interrupted) offer_to_cancel(client, acks.accepted());
   return code;
 }
 

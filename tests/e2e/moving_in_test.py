@@ -162,7 +162,7 @@ class MovingIn(kq.QueueTest):
         words = [str(kq.BIN / "kq-submit"), "runs/mine", "--problems", ".", "--wait", "--progress", "json", *more]
         env = kq.environment(KQ_BROKER=self.url)
         process = subprocess.Popen(
-            words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            words, cwd=self.folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         said = process.stderr.readline()
         while '"waiting"' not in said:
@@ -173,6 +173,8 @@ class MovingIn(kq.QueueTest):
             if "^C again" in line and times > 1:
                 process.send_signal(signal.SIGINT)
         process.stderr.close()
+        with process.stdout:
+            self.printed = process.stdout.read()
         return process.wait(30), said
 
     def test_a_second_interrupt_cancels_what_the_first_leaves_running(self) -> None:
@@ -189,9 +191,11 @@ class MovingIn(kq.QueueTest):
             code, said = self.interrupted(2)
             self.assertEqual(code, 130, said)  # the jobs are reused, so none belongs to this call
             self.assertNotIn("cancelled", said)
-            code, said = self.interrupted(2, "--force-rerun")
+            code, said = self.interrupted(2, "--force-rerun", "--json")
             self.assertEqual(code, 130, said)
             self.assertIn("cancelled 4 jobs", said)
+            ends = [(job["state"], job["verdict"]) for job in json.loads(self.printed)["jobs"]]
+            self.assertEqual(ends, [("finished", "cancelled")] * 4)
             self.assertEqual(set(self.verdicts("mine").values()), {"cancelled"})
 
     def test_a_line_with_every_key_of_the_schema_is_accepted(self) -> None:
