@@ -536,7 +536,7 @@ TEST(Attempt, a_reference_out_of_memory_is_too_large) {
   JudgeFixture fixture;
   EXPECT_EQ(outcome_text(fixture.run(
                 {}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::out_of_gpu_memory, "40 GiB"); }))),
-            "too_large at load");
+            "too_large/gpu at load");
 }
 
 TEST(Attempt, a_nondeterministic_reference_makes_the_problem_invalid) {
@@ -578,7 +578,7 @@ TEST(Attempt, a_problem_beyond_the_machine_is_too_large) {
   fixture.plan.limits.window_bytes_max = ~0ull;
   EXPECT_EQ(outcome_text(
                 fixture.run({}, at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 1ll << 45; }))),
-            "too_large at load");
+            "too_large/host at load");
 }
 
 TEST(Attempt, the_reference_serves_one_attempt_after_another) {

@@ -78,11 +78,15 @@ VerdictName claimed(Failure failure, const ChildActivity& activity) {
   return otherwise;
 }
 
+// The reason of a verdict for lack of memory.
+const char* memory_reason(Failure failure) {
+  return failure == Failure::out_of_gpu_memory ? "gpu" : "host";
+}
+
 Stop submission_failed(const Answered& answered, const ChildActivity& activity) {
   Evidence found = evidence(stage_of(activity.phase), {}, answered.text);
   const VerdictName name = claimed(answered.failure, activity);
-  if (name == VerdictName::out_of_memory)
-    found.reason = answered.failure == Failure::out_of_gpu_memory ? "gpu" : "host";
+  if (name == VerdictName::out_of_memory) found.reason = memory_reason(answered.failure);
   if (name == VerdictName::wrong_answer) {
     found.stage = Stage::judge;
     found.reason = "shape";
@@ -127,17 +131,22 @@ Stop submission_ended(const Outcome& outcome, const ChildActivity& activity) {
 
 Stop reference_ended(const Outcome& outcome, const ChildActivity& activity) {
   VerdictName name = VerdictName::problem_invalid;
+  std::string reason;
   if (const auto* exited = std::get_if<Exited>(&outcome);
       exited != nullptr && (exited->wait_status & kKilledForMemory) != 0) {
     name = VerdictName::too_large;
+    reason = memory_reason(Failure::out_of_host_memory);
   }
   if (const auto* answered = std::get_if<Answered>(&outcome)) {
     const bool is_memory =
         answered->failure == Failure::out_of_host_memory || answered->failure == Failure::out_of_gpu_memory;
-    if (is_memory) name = VerdictName::too_large;
+    if (is_memory) {
+      name = VerdictName::too_large;
+      reason = memory_reason(answered->failure);
+    }
     if (answered->failure == Failure::unsupported_here) name = VerdictName::unsupported_here;
   }
-  return Ended{name, evidence(stage_of(activity.phase), {}, "the reference: " + sentence(outcome, activity.phase))};
+  return Ended{name, evidence(stage_of(activity.phase), reason, "the reference: " + sentence(outcome, activity.phase))};
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ TEST(Accept, everything_that_ends_a_reference) {
   EXPECT_EQ(outcome_text(TimedOut{5}, kLoadingReference), "problem_invalid  load");
   EXPECT_EQ(outcome_text(Malformed{"x"}, kRunningReference), "problem_invalid  run");
   EXPECT_EQ(outcome_text(failed(Failure::runtime_error), kRunningReference), "problem_invalid  run");
-  EXPECT_EQ(outcome_text(failed(Failure::out_of_host_memory), kLoadingReference), "too_large  load");
+  EXPECT_EQ(outcome_text(failed(Failure::out_of_host_memory), kLoadingReference), "too_large host load");
+  EXPECT_EQ(outcome_text(failed(Failure::out_of_gpu_memory), kRunningReference), "too_large gpu run");
   EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kLoadingReference), "unsupported_here  load");
   EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunningReference), "unsupported_here  run");
 }

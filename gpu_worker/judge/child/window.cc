@@ -22,7 +22,7 @@ Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::
   if (!memory) return stop(memory.error());
   if (!*memory) {
     return stop(VerdictName::too_large,
-                evidence(Stage::load, {},
+                evidence(Stage::load, device.info().kind == DeviceKind::cuda ? "gpu" : "host",
                          "no room for " + format_bytes(bytes) + " more on " + device.info().model + ", which has " +
                              format_bytes(device.info().memory_bytes)));
   }
