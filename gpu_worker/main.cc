@@ -327,7 +327,7 @@ Expected<void> run(const Flags& flags) {
                                    ? flags.builds
                                    : build_slots({.cores = sys::usable_cores(),
                                                   .lanes = lanes.size(),
-                                                  .gpu_lanes = count_gpu_lanes(lanes),
+                                                  .gpu_lanes = flags.children_ahead == 0 ? 0 : count_gpu_lanes(lanes),
                                                   .memory_bytes = usable_memory_bytes(),
                                                   .build_bytes_max = bytes_of_build(options.builder.host_bytes)});
   options.worker.unopened = std::move(tested.unopened);

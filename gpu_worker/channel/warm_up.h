@@ -23,7 +23,7 @@ namespace kq::channel {
 // Places for warm-ups that may run at the same time.
 inline constexpr std::size_t kWarmUpsMax = 9;
 
-// The mapped page. Each field is an atomic flag with one writer.
+// The mapped page. Each field is atomic.
 class WarmUpPage {
  public:
   static Expected<WarmUpPage> make();
@@ -35,11 +35,17 @@ class WarmUpPage {
 
   int fd() const { return file_.get(); }
   // `place` is below kWarmUpsMax.
-  void set_running(std::size_t place, bool running) { page_->running[place].store(running ? 1 : 0); }
+  void set_running(std::size_t place, bool running) {
+    if (running) ++page_->begun;
+    page_->running[place].store(running ? 1 : 0);
+  }
   bool is_running(std::size_t place) const { return page_->running[place].load() != 0; }
   bool any_running() const {
     return std::ranges::any_of(page_->running, [](const auto& flag) { return flag.load() != 0; });
   }
+  // The number of parts of warm-ups that have begun. Two readings differ where a part ran between them, even if none
+  // ran at either.
+  std::uint32_t begun() const { return page_->begun.load(); }
   // The judge prepares its trials, or calibrates after them.
   void set_preparing(bool preparing) { page_->preparing.store(preparing ? 1 : 0); }
   bool is_preparing() const { return page_->preparing.load() != 0; }
@@ -50,6 +56,7 @@ class WarmUpPage {
  private:
   struct Page {
     std::array<std::atomic<std::int32_t>, kWarmUpsMax> running;
+    std::atomic<std::uint32_t> begun;
     std::atomic<std::int32_t> preparing;
     std::atomic<std::int32_t> timed;
   };
@@ -57,7 +64,7 @@ class WarmUpPage {
   sys::Fd file_;
   Page* page_ = nullptr;
 };
-static_assert(std::atomic<std::int32_t>::is_always_lock_free);
+static_assert(std::atomic<std::int32_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
 // Marks the judge as preparing from its construction to its destruction. Does nothing for null.
 class ScopedPreparing {

@@ -53,6 +53,16 @@ TEST(WarmUpPage, nothing_is_timed_before_and_after_an_attempt_and_in_the_untimed
   EXPECT_TRUE(control->is_untimed());
 }
 
+TEST(WarmUpPage, counts_parts_that_have_begun) {
+  auto control = WarmUpPage::make();
+  ASSERT_TRUE(control);
+  const std::uint32_t before = control->begun();
+  control->set_running(1, true);
+  control->set_running(1, false);
+  EXPECT_FALSE(control->any_running());
+  EXPECT_NE(control->begun(), before);
+}
+
 TEST(WarmUpPage, a_descriptor_that_cannot_be_mapped_is_an_error) {
   EXPECT_FALSE(WarmUpPage::map(sys::Fd()));
 }

@@ -23,9 +23,9 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // the limit of a child's /
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // CUDA context initialisation on a loaded machine
 constexpr int kMessagesMax = 32;               // that a child sends during its warm-up
-// Each part of a warm-up waits so long until it may begin: a submission may take longer to load.
+// So long an offer waits until kernels may be loaded, and the reaper until the judge does not prepare trials.
 constexpr std::int64_t kTurnLimitMs = 5'000;
-constexpr auto kTurnPollInterval = std::chrono::microseconds(200);
+constexpr auto kTurnPollInterval = std::chrono::milliseconds(1);
 // Places in the WarmUpPage: one for each fork thread and one for the reaper. The warm-up of a child that a job waits
 // for has no place, and the judge is not told of it.
 constexpr std::size_t kReaperPlace = kForkThreads;
@@ -275,8 +275,8 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role, std::uint32_t
 }
 
 // Serves the warm-up protocol of a child until it says "warm" or "cold". It says "asks" before it uses the device and
-// gets "go" as the answer, and "offers" before a part that may be skipped. `place` in the page is marked while a part
-// may run.
+// gets "go" as the answer, and "offers" before a part that may be skipped. `place` in the page is marked while the
+// child may use the device.
 Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
     for (int messages = 0; !child.is_warm; ++messages) {
@@ -287,8 +287,8 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
       child.is_warm = child.is_cold || (*message)->bytes == "warm";
       const bool is_offer = (*message)->bytes == "offers";
       if (!is_offer && (*message)->bytes != "asks") continue;
-      const bool may_begin = await_turn(place, is_offer);
-      if (may_begin && place != kNoPlace) warm_ups_.set_running(place, true);
+      const bool may_begin = place == kNoPlace ? !is_offer : await_turn(place, is_offer);
+      if (!may_begin && !is_offer) return our_fault("no child is to wait now");
       KQ_TRY(sys::send_packet(child.channel.get(), may_begin ? "go" : "skip"));
     }
     return {};
@@ -298,22 +298,29 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
 }
 
 // Waits until the child of fork thread `place` may begin a part of its warm-up, or a job waits for the child. Returns
-// whether the child begins that part. It leaves out the loading of kernels, which is an offer, where a job waits for it
-// or the host's memory is small.
+// whether the child begins that part; the place is marked in any case, because CUPTI starts after the last part. A
+// child leaves out the loading of kernels, which is an offer, where a job waits for it or the host's memory is small,
+// and makes no context where none is to wait.
 bool Children::await_turn(std::size_t place, bool is_offer) {
-  if (place == kNoPlace) return !is_offer;
-  if (is_offer && options_.host_bytes_max < kLoadingHostBytes) return false;
   std::unique_lock lock(mutex_);
   const ChildKind kind = kKindOfForkThread[place];
-  const auto may_begin = [&] {
+  const auto is_allowed = [&] {
     if (!is_offer) return allowed_ != WarmUpsBeside::none;
     return allowed_ == WarmUpsBeside::contexts_and_kernels && warm_ups_.is_untimed();
   };
-  if (!may_begin()) warm_ups_.set_running(place, false);
-  await(lock, [&] { return may_begin() || is_awaited(kind); });
+  const auto may_begin = [&] { return is_allowed() || is_awaited(kind) || !keeps_waiting_; };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kTurnLimitMs);
+  const auto is_over = [&] { return is_offer && std::chrono::steady_clock::now() > deadline; };
+  // The mark comes before the last look: either this sees that calls are timed, or the judge sees the mark.
+  do {
+    if (!may_begin()) warm_ups_.set_running(place, false);
+    while (!may_begin() && !stopped_ && !is_over()) changed_.wait_for(lock, kTurnPollInterval);
+    warm_ups_.set_running(place, true);
+  } while (!may_begin() && !stopped_ && !is_over());
+  if (stopped_ || (!keeps_waiting_ && !is_awaited(kind))) return false;
   if (!is_offer) return true;
   is_hurried_[place] = is_awaited(kind);
-  return !is_hurried_[place] && !stopped_ && may_begin();
+  return !is_hurried_[place] && is_allowed() && options_.host_bytes_max >= kLoadingHostBytes;
 }
 
 // Whether a job waits for a child of this kind, and no child is about to be ready for it.
@@ -323,15 +330,10 @@ bool Children::is_awaited(ChildKind kind) const {
   return std::cmp_greater(waiters_[index(kind)], coming);
 }
 
-// Waits until the judge does not prepare trials, or as await().
+// Waits until the judge does not prepare trials, `is_urgent` returns true or the time limit is over.
 void Children::await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent) {
-  await(lock, [&] { return !warm_ups_.is_preparing() || is_urgent(); });
-}
-
-// Waits until `is_over` returns true, the lane ends or the time limit is over.
-void Children::await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_over) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kTurnLimitMs);
-  while (!is_over() && !stopped_ && std::chrono::steady_clock::now() < deadline)
+  while (warm_ups_.is_preparing() && !is_urgent() && !stopped_ && std::chrono::steady_clock::now() < deadline)
     changed_.wait_for(lock, kTurnPollInterval);
 }
 
@@ -382,19 +384,15 @@ void Children::replace_outdated() {
 }
 
 void Children::keep_waiting(bool keeps) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   keeps_waiting_ = keeps;
+  changed_.notify_all();
+  if (keeps) return;
+  changed_.wait(lock, [this] { return stopped_ || std::ranges::all_of(forking_, [](auto n) { return n == 0; }); });
   for (auto& waiting : ready_) {
-    if (keeps) break;
     for (LaneChild& child : waiting) kill_and_queue(std::move(child));
     waiting.clear();
   }
-  changed_.notify_all();
-}
-
-bool Children::any_waiting() const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(ready_, [](const auto& waiting) { return !waiting.empty(); });
 }
 
 // Returns whether a child that waits was forked before the archive of the driver's code was there.
@@ -475,7 +473,8 @@ void Children::fork_ahead(std::size_t thread) {
     lock.lock();
     --forking_[index(kind)];
     is_hurried_[thread] = false;
-    failed_[index(kind)] = !is_warm;  // a job that wants a child forks one itself and gets the error
+    // A job that wants a child forks one itself and gets the error.
+    failed_[index(kind)] = !is_warm && keeps_waiting_;
     if (is_warm) {
       ready_[index(kind)].push_back(std::move(*child));
     } else if (child) {

@@ -1,7 +1,7 @@
 // The pool of children in which a lane's jobs run.
 //
 // Theory of operation. Children are forked ahead of their jobs. A pre-forked child enters its sandbox, initialises its
-// CUDA context, and waits on its channel for an assignment, which says what it is to be
+// CUDA context, loads usual kernels, and waits on its channel for an assignment, which says what it is to be
 // (harness/children/preforked.py); it finds its files in src/. A child serves one job and is then killed. The reaper
 // thread does what takes long after that: it waits for the child's end, removes its directory and checks the device. A
 // child has a slot with a directory and a user of its own until it is reaped, so that neither a dying nor a waiting
@@ -104,11 +104,11 @@ class Children {
   void expect(ChildKind kind, bool uses_compiler = false);
   // Says what warm-ups may do from now on, beside the job that runs. A child that a job waits for goes on in any case.
   void allow(WarmUpsBeside allowed) { allowed_ = allowed; }
-  // Kills the children that wait, and forks none ahead until this is set again: so a job has all of the device's
-  // memory.
+  // With false: kills the children that wait and those that warm up, and forks none ahead until it is called with true.
+  // So a job has all of the device's memory. Called by the thread that takes children, between two of them.
   void keep_waiting(bool keeps);
-  // Returns whether children wait for jobs, and have memory of the device.
-  bool any_waiting() const;
+  // Returns whether children wait for jobs, or are warmed up for that, and have memory of the device.
+  bool keeps_any() const { return options_.ahead > 0; }
   // Returns whether the archive of the driver's code is still to be made here.
   bool wants_driver_cache() const;
   // Has a child make the archive, unless another lane does, and returns what the child printed. Takes 8 to 14 s with
@@ -145,7 +145,6 @@ class Children {
   bool await_turn(std::size_t place, bool is_offer);
   bool is_awaited(ChildKind kind) const;
   void await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent);
-  void await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_over);
   std::optional<LaneChild> take_waiting(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(std::size_t thread);

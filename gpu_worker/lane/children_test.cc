@@ -47,7 +47,7 @@ class ChildrenTest : public ::testing::Test {
     EXPECT_TRUE(zygote) << zygote.error().message;
     return zygote ? std::shared_ptr<Zygote>(std::move(*zygote)) : nullptr;
   }
-  // Returns what a child of an_offer_is_taken... has printed as the answer to its offer.
+  // Returns what a child with kOffer has printed as the answer to its offer.
   static std::string answer_of(LaneChild& child) {
     const std::string begin = "the answer is ";
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -92,7 +92,7 @@ class ChildrenTest : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return directory_count() == expected;
   }
-  // A child waits for a judge that prepares no longer than five seconds (kPreparingLimitMs in children.cc), which is
+  // A child waits for a judge that prepares no longer than five seconds (kTurnLimitMs in children.cc), which is
   // longer than these tests take, except on a very busy host. So one of several tries must show that it waits.
   static constexpr int kTriesMax = 10;
   static constexpr auto kWithoutWaiting = std::chrono::seconds(4);
@@ -154,60 +154,83 @@ TEST_F(ChildrenTest, a_cold_child_does_not_wait_for_a_job) {
   one->retire(std::move(*taken));
 }
 
-// What a child does that offers to load kernels.
+// What a child does that uses a device, and one that then offers to load kernels.
+constexpr const char* kAsk = R"(
+def warm_up(job, judge, *_):
+    judge.send(b"asks")
+    print("the answer is", receive(judge).decode(), flush=True)
+)";
 constexpr const char* kOffer = R"(
 def warm_up(job, judge, *_):
     judge.send(b"asks")
-    print("the context was", receive(judge).decode(), flush=True)
+    receive(judge)
     judge.send(b"offers")
     print("the answer is", receive(judge).decode(), flush=True)
 )";
 
-TEST_F(ChildrenTest, kernels_are_loaded_while_nothing_is_timed_unless_a_job_waits_for_the_child) {
+TEST_F(ChildrenTest, kernels_are_loaded_only_while_nothing_is_timed) {
   const auto zygote = zygote_with("offers", kOffer);
   ASSERT_TRUE(zygote);
-  const auto one = children(1, nullptr, zygote);
-  one->wait_until_ready();
-  const auto take = [&] { return one->take(ChildRole::submission, ChildKind::python, lease_, nullptr); };
-  auto first = take();
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(answer_of(*first), "go") << "nothing was timed";
-  one->wait_until_ready();
   warm_ups_.set_untimed(false);
-  auto second = take();
-  ASSERT_TRUE(second) << second.error().message;
-  EXPECT_EQ(answer_of(*second), "go") << "it was ready before the calls that are timed";
-  auto third = take();
-  ASSERT_TRUE(third) << third.error().message;
-  EXPECT_EQ(answer_of(*third), "skip") << "calls are timed, and a job waits for it";
-  for (auto* child : {&first, &second, &third}) one->retire(std::move(**child));
+  const auto one = children(1, nullptr, zygote);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::thread later([&] { std::this_thread::sleep_until(until), warm_ups_.set_untimed(true); });
+  one->wait_until_ready();
+  EXPECT_GE(std::chrono::steady_clock::now(), until);
+  later.join();
+  auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(answer_of(*taken), "go");
+  one->retire(std::move(*taken));
 }
 
-TEST_F(ChildrenTest, no_kernels_are_loaded_beside_code_that_measures_times) {
-  const auto zygote = zygote_with("offers", kOffer);
-  ASSERT_TRUE(zygote);
-  for (const auto beside : {WarmUpsBeside::contexts_and_kernels, WarmUpsBeside::contexts, WarmUpsBeside::none}) {
+TEST_F(ChildrenTest, no_kernels_are_loaded_beside_code_that_measures_and_no_context_is_made_beside_a_program) {
+  struct Case {
+    const char* name;
+    const char* warm_up;
+    WarmUpsBeside beside;
+  };
+  for (const Case& one_case :
+       {Case{"asks", kAsk, WarmUpsBeside::none}, Case{"offers", kOffer, WarmUpsBeside::contexts}}) {
+    const auto zygote = zygote_with(one_case.name, one_case.warm_up);
+    ASSERT_TRUE(zygote);
     const auto one = children(1, nullptr, zygote);
     one->wait_until_ready();
-    one->allow(beside);
+    one->allow(one_case.beside);
     auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
     ASSERT_TRUE(first) << first.error().message;
-    if (beside == WarmUpsBeside::contexts_and_kernels) one->wait_until_ready();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    std::thread later([&] { std::this_thread::sleep_until(until), one->allow(WarmUpsBeside::contexts_and_kernels); });
+    one->wait_until_ready();
+    EXPECT_GE(std::chrono::steady_clock::now(), until) << one_case.name;
+    later.join();
     auto second = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
     ASSERT_TRUE(second) << second.error().message;
-    EXPECT_EQ(answer_of(*second), beside == WarmUpsBeside::contexts_and_kernels ? "go" : "skip");
+    EXPECT_EQ(answer_of(*second), "go") << one_case.name;
     one->retire(std::move(*first));
     one->retire(std::move(*second));
   }
 }
 
+TEST_F(ChildrenTest, a_child_that_a_job_waits_for_loads_no_kernels) {
+  const auto zygote = zygote_with("offers", kOffer);
+  ASSERT_TRUE(zygote);
+  const auto one = children(1, nullptr, zygote);
+  one->wait_until_ready();
+  warm_ups_.set_untimed(false);
+  auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(first) << first.error().message;
+  auto second = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(answer_of(*second), "skip");
+  one->retire(std::move(*first));
+  one->retire(std::move(*second));
+}
+
 TEST_F(ChildrenTest, a_job_can_have_the_memory_of_the_children_that_wait) {
   const auto two = children(2);
-  two->wait_until_ready();
-  EXPECT_TRUE(two->any_waiting());
-  two->keep_waiting(false);
+  two->keep_waiting(false);  // the two warm up, or wait
   EXPECT_TRUE(directories_become(0));
-  EXPECT_FALSE(two->any_waiting());
   auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
   EXPECT_TRUE(directories_become(1)) << "none is forked ahead";

@@ -24,8 +24,9 @@ bool brings_kernels(const Lease& lease) {
 
 WarmUpsBeside warm_ups_beside(const Lease& lease) {
   if (lease.submission.backend == Backend::eval_program) return WarmUpsBeside::none;
-  const bool measures = may_use_compiler(lease) || names_any(lease, {"cudnn.benchmark", "autotune", "do_bench",
-                                                                     "elapsed_time", "ElapsedTime", "perf_counter"});
+  const bool measures =
+      may_use_compiler(lease) || names_any(lease, {"benchmark", "autotune", "do_bench", "elapsed_time", "ElapsedTime",
+                                                   "perf_counter", "time.time", "monotonic"});
   return measures ? WarmUpsBeside::contexts : WarmUpsBeside::contexts_and_kernels;
 }
 

@@ -19,11 +19,11 @@ bool may_use_compiler(const Lease& lease);
 // Returns whether a file of the submission has kernels.
 bool brings_kernels(const Lease& lease);
 
-// What children that warm up may do beside the job that runs: they make contexts, which takes 50 ms each, and load
-// kernels while the judge times nothing. Code that measures times itself must have no such neighbours.
+// What children that warm up may do beside the job that runs: make contexts, which stops the GPU some ten to twenty
+// times, and load kernels, for 0.3 s and more while the judge times nothing.
 enum class WarmUpsBeside { contexts_and_kernels, contexts, none };
-// Returns `none` for a problem's own program, which measures all the time, and `contexts` for code that lets a library
-// search for the quickest algorithm, or does so itself, in calls that the judge does not time.
+// Returns `none` for a problem's own program, which measures all the time. Returns `contexts` for code that measures in
+// calls that the judge does not time, because it lets a library search for the quickest algorithm or does so itself.
 WarmUpsBeside warm_ups_beside(const Lease& lease);
 
 }  // namespace kq::worker

@@ -64,11 +64,13 @@ bool is_death_of_child(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
 }
 
-// Whether a submission, or its problem, found too little memory on the device.
-bool is_short_of_gpu_memory(const Verdict& verdict) {
+// Whether a submission, or its problem, found too little memory on the device. A too_large without a reason says that
+// the problem is beyond a fixed limit.
+bool is_short_of_device_memory(const Verdict& verdict) {
   const Evidence* const evidence = evidence_of(verdict);
-  return name_of(verdict) == VerdictName::too_large ||
-         (name_of(verdict) == VerdictName::out_of_memory && evidence != nullptr && evidence->reason == "gpu");
+  if (evidence == nullptr) return false;
+  if (name_of(verdict) == VerdictName::too_large) return !evidence->reason.empty();
+  return name_of(verdict) == VerdictName::out_of_memory && evidence->reason == "gpu";
 }
 
 }  // namespace
@@ -211,16 +213,20 @@ Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
   return zygote_;
 }
 
+// The judge may have left marks in the page, which nobody else would remove.
+void Lane::end_judge() {
+  judge_.reset();
+  warm_ups_->set_preparing(false);
+  warm_ups_->set_untimed(true);
+}
+
 Expected<JudgeLink*> Lane::living_judge() {
   if (!judge_ || !judge_->alive()) {
     if (children_) {  // a new judge does not have the channels of old children
       drop_calibrators();
       drop_reference();
     }
-    judge_.reset();
-    // The last judge may have left these set.
-    warm_ups_->set_preparing(false);
-    warm_ups_->set_untimed(true);
+    end_judge();
     KQ_TRY_VALUE(auto started,
                  JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores));
     // Without a GPU a warm-up does not disturb the judge.
@@ -444,14 +450,16 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
-  const bool had_too_little = attempt && is_short_of_gpu_memory(*attempt->report.verdict);
+  const bool had_too_little = attempt && is_short_of_device_memory(*attempt->report.verdict);
   const bool was_short = attempt ? had_too_little && attempt->memory != OtherMemory::none : has_former && may_try_again;
   const bool was_killed = attempt && may_try_again && killed_externally_ && is_death_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
+  has_device_alone_ = was_short;
   if (was_short) children_->keep_waiting(false);
   children_->wait_until_reaped();
   auto second = second_attempt(run, std::move(attempt), was_short);
   children_->keep_waiting(true);
+  has_device_alone_ = false;
   return second;
 }
 
@@ -514,7 +522,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   check_drivers();
   KQ_TRY(check_quarantine());
   if (!report) {
-    judge_.reset();  // its state is unknown; the next job gets a new judge
+    end_judge();  // its state is unknown; the next job gets a new judge
     return failure(report.error());
   }
   if (run.stop.stop_requested()) return our_fault("stopped");
@@ -526,7 +534,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
 // On a CPU children that wait have no memory that a job would need.
 Lane::OtherMemory Lane::other_memory() const {
   if (children_->is_reaping()) return OtherMemory::of_reaped;
-  return device_.kind == DeviceKind::cuda && children_->any_waiting() ? OtherMemory::of_waiting : OtherMemory::none;
+  return device_.kind == DeviceKind::cuda && children_->keeps_any() && !has_device_alone_ ? OtherMemory::of_waiting
+                                                                                          : OtherMemory::none;
 }
 
 // Takes a child for the submission. Also takes a calibrator of the same kind, and a reference for the problem, where
@@ -651,7 +660,7 @@ Expected<Report> Lane::wait_for_report(AttemptChildren& children, ChildRole subm
     }
     const bool is_over = sys::monotonic_now_ms() > deadline_ms;
     if (killed && is_over) {
-      judge_.reset();  // it still works on this plan; the next job gets a new judge
+      end_judge();  // it still works on this plan; the next job gets a new judge
       if (stopped) return our_fault("stopped");
       return report_without_answer(plans_, state_after_kill(submission), time.limit_ms());
     }

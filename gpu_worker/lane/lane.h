@@ -155,6 +155,7 @@ class Lane {
   std::optional<DriverCache> driver_cache(const Zygote& zygote) const;
   Expected<JudgeLink*> judge();
   Expected<JudgeLink*> living_judge();
+  void end_judge();
   Expected<std::shared_ptr<Zygote>> living_zygote();
   void count_start(std::atomic<int>& failures, const char* program, const std::optional<Error>& error);
   // Whether Triton interprets the submission's kernels, because the device is a CPU.
@@ -209,6 +210,7 @@ class Lane {
   std::string audit_off_reason_;
   std::uint64_t plans_ = 0;
   bool killed_externally_ = false;  // a child of the last attempt was killed by something that is not kq
+  bool has_device_alone_ = false;   // no children wait during this attempt
   RemeasurePolicy remeasure_policy_;
 
   std::atomic<bool> aborted_ = false;

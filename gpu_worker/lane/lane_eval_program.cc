@@ -11,7 +11,8 @@ constexpr std::int64_t kEvalPollMs = 100;  // how often the lane checks a runnin
 
 }  // namespace
 
-// Runs a problem's own program. The lane keeps no child on the device meanwhile, because some programs fill its memory.
+// Runs a problem's own program. The lane keeps no reference and no calibrator on the device meanwhile, because some
+// programs fill its memory.
 Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, const std::stop_token& stop) {
   const std::int64_t start_ms = sys::monotonic_now_ms();
   if (const std::uint32_t needed = lease.submission.problem.device_count; needed > device_.device_count)

@@ -157,7 +157,7 @@ class Child:
         if role not in BUILDS and self.error is None:
             self.channel.send(b"go")
             if self.device == "cuda" and backend != "cuda":
-                self.channel.send(b"skip")  # a Python child on a GPU offers to start libraries
+                self.channel.send(b"skip")  # a Python child on a GPU offers to load kernels
             self.channel.send(
                 json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode()
             )

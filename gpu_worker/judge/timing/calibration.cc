@@ -83,8 +83,9 @@ Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& acti
     KQ_TRY_VALUE(calls, make_null_calls(device, child, activity, limit_ms));
   }
   const double median_ns = summarise(calls.intervals_ns).median_ns;
+  std::ranges::sort(calls.occupancy_gaps_ns);
   return Overhead{warm_ups == nullptr ? median_ns : median_without_outliers_ns(calls.intervals_ns).value_or(median_ns),
-                  std::llround(summarise(calls.occupancy_gaps_ns).median_ns)};
+                  calls.occupancy_gaps_ns[calls.occupancy_gaps_ns.size() / 4]};
 }
 
 Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode) {

@@ -39,7 +39,8 @@ inline constexpr std::uint64_t kTouchBytesSmall = 4ull << 20;
 
 struct Overhead {
   double median_ns = 0;
-  std::int64_t occupancy_gap_ns = 0;  // the median of Device::occupancy_gap_ns() while no other process uses the GPU
+  // The lower quartile of Device::occupancy_gap_ns(): children that warm up lengthen some gaps.
+  std::int64_t occupancy_gap_ns = 0;
 };
 
 // The most bytes that a null call writes: twice the largest cache of a GPU.

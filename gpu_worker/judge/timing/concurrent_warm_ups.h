@@ -1,5 +1,4 @@
-// The children of kq that create their CUDA contexts on the device (gpu_worker/channel/warm_up.h) while the judge
-// measures.
+// The children of kq that warm up on the device (gpu_worker/channel/warm_up.h) while the judge measures.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +19,8 @@ class ConcurrentWarmUps {
   channel::WarmUpPage& page() { return page_; }
   // Returns whether a warm-up runs now.
   bool any() const { return page_.any_running(); }
+  // As WarmUpPage::begun().
+  std::uint32_t begun() const { return page_.begun(); }
   // Waits until no warm-up runs, at most wait_max_ns.
   void wait() const;
 

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "gpu_worker/judge/check/appearance.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/trial/burst.h"
 
 namespace kq::judge {
@@ -246,10 +247,11 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   KQ_TRY(record_returned(called.tables.outputs));
-  // On a slow device a comparison in place takes longer than kForeignGapNs. Work of another process does not cause such
-  // gaps in several consecutive calls.
-  slow_comparisons_ =
-      in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? slow_comparisons_ + 1 : 0;
+  // On a slow device a comparison in place takes longer than kForeignGapNs. A submission's own work beside it does not
+  // cause such gaps in several consecutive calls, but children that warm up do.
+  const ConcurrentWarmUps* const warm_ups = device_.concurrent_warm_ups();
+  const bool is_slow = in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs;
+  if (warm_ups == nullptr || !warm_ups->any()) slow_comparisons_ = is_slow ? slow_comparisons_ + 1 : 0;
   const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*findings));
   if (in_place && !is_inconclusive) device_findings_ = *findings;
   if (is_inconclusive) {

@@ -152,6 +152,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
   trial.times_reference = (trial.number == 0 && reference_ns_ == 0) || (trial.is_timed() && times_reference());
   trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
+  trial.warm_ups = warm_ups_begun();
   trial.during_warm_up = is_warm_up_running();
   return trial;
 }
@@ -270,6 +271,10 @@ Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t occupancy_gap_
 
 bool TrialRun::is_warm_up_running() const {
   return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->any();
+}
+
+std::uint32_t TrialRun::warm_ups_begun() const {
+  return device_.concurrent_warm_ups() == nullptr ? 0 : device_.concurrent_warm_ups()->begun();
 }
 
 // Drops samples that are outliers or were measured while the memory was slow. Returns how many timed trials must be

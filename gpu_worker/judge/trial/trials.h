@@ -12,7 +12,7 @@
 // the inputs are drawn during the check; then the reference is called, while no other process works, and the submission
 // stages its call afterwards. While a warm-up runs (concurrent_warm_ups.h), trials that are not timed come first. A
 // submission gains nothing by knowing that, because every output of every trial is checked. Other children may load
-// kernels during the first trials, which check outputs only (gpu_worker/channel/warm_up.h).
+// kernels until the first trial whose time counts (gpu_worker/channel/warm_up.h).
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // the judge waits until no warm-up runs.
 inline constexpr std::uint32_t kWarmUpRepeatsMax = 64;
 // A reference call that a warm-up has lengthened is usually timed again in the next timed trial, because waiting for
-// the warm-up takes ten times as long, and 0.5 s where it loads kernels (H200). Reference calls longer than this hardly
-// ever escape a running warm-up, so for them the judge waits.
+// the warm-up takes ten times as long (H200). Reference calls longer than this hardly ever escape a running warm-up, so
+// for them the judge waits.
 inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
 // The reference is timed in each of the first kTimedSamplesMin timed trials, and then once for this many samples of the
 // submission, because its time changes only with the machine.
@@ -117,6 +117,7 @@ class TrialRun {
     bool is_for_steadiness = false;  // a warm trial that is timed to tell whether both sides are steady
     bool is_ahead = false;           // the reference computes it ahead
     bool during_warm_up = false;     // a warm-up ran when the trial was made
+    std::uint32_t warm_ups = 0;      // the parts of warm-ups that had begun before
     bool is_watched = false;         // the child finds out what runs
     Seeds seeds;
     std::uint32_t poison = 0;
@@ -152,7 +153,10 @@ class TrialRun {
   std::size_t drop_reference_outliers();
   std::size_t drop_call_outliers(bool is_enough);
   bool is_warm_up_running() const;
-  bool ran_during_warm_up(const Trial& trial) const { return trial.during_warm_up || is_warm_up_running(); }
+  std::uint32_t warm_ups_begun() const;
+  bool ran_during_warm_up(const Trial& trial) const {
+    return trial.during_warm_up || is_warm_up_running() || warm_ups_begun() != trial.warm_ups;
+  }
   // Returns whether timed trials must wait until no warm-up runs. Of few samples each moves the median, and the outlier
   // filter cannot tell which one is an outlier.
   bool must_avoid_warm_ups() const { return plan_.trials.timed < kTimedSamplesMin; }

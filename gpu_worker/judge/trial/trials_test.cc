@@ -18,21 +18,12 @@
 
 #include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
-#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "gpu_worker/judge/testing/fake_warm_up.h"
 
 namespace kq::judge {
 namespace {
 
 using channel::Command;
-
-// How long a test waits for another thread. Only a failure takes so long.
-constexpr int kWaitMaxMs = 60'000;
-
-// Waits until `condition` is true and returns whether it has become true within `limit_ms`.
-bool wait_for(const std::function<bool()>& condition, int limit_ms = kWaitMaxMs) {
-  for (int ms = 0; !condition() && ms < limit_ms; ++ms) ::usleep(1'000);
-  return condition();
-}
 
 TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
   // Where the host gives this process no processor, a quick reference takes long too. So one of several runs must show
@@ -273,22 +264,20 @@ TEST(TrialRun, while_a_submission_loads_the_reference_computes_trials_ahead_unle
   EXPECT_TRUE(is_computed);
 }
 
-// A concurrent warm-up that runs from start() to finish().
-class FakeWarmUp {
- public:
-  explicit FakeWarmUp(JudgeFixture& fixture, std::int64_t wait_max_ms = 50)
-      : concurrent_warm_ups_(std::move(*channel::WarmUpPage::map(sys::Fd(::dup(control_.fd())))),
-                             wait_max_ms * 1'000'000) {
-    fixture.device->set_concurrent_warm_ups(&concurrent_warm_ups_);
-  }
-  void start() { control_.set_running(0, true); }
-  void finish() { control_.set_running(0, false); }
-  bool is_running() const { return concurrent_warm_ups_.any(); }
-
- private:
-  channel::WarmUpPage control_ = std::move(*channel::WarmUpPage::make());
-  ConcurrentWarmUps concurrent_warm_ups_;
-};
+// The first calls of a submission warm it up. Correctness calls and timed ones are mixed after them.
+TEST(TrialRun, only_calls_before_the_first_timed_one_count_as_untimed) {
+  JudgeFixture fixture;
+  FakeWarmUp warm_up(fixture);
+  fixture.plan.trials = {.correctness = 3, .warmup = 2, .timed = 5};
+  std::vector<bool> untimed;
+  const Report report = fixture.run(at(Command::call, [&](FakeTurn&) { untimed.push_back(warm_up.is_untimed()); }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_GE(untimed.size(), 10u);
+  EXPECT_TRUE(untimed[0] && untimed[1]);
+  EXPECT_FALSE(untimed.back());
+  EXPECT_TRUE(std::ranges::is_sorted(untimed, std::greater<>())) << "it is not set again before the attempt is over";
+  EXPECT_TRUE(warm_up.is_untimed());
+}
 
 TEST(TrialRun, untimed_trials_come_first_during_a_warm_up) {
   JudgeFixture fixture;
@@ -320,7 +309,7 @@ struct WarmUpFixture : JudgeFixture {
     warm_up = std::make_unique<FakeWarmUp>(*this, wait_max_ms);
   }
   // Runs an attempt; the warm-up starts when the submission loads.
-  Report run_during_warm_up(Twist at_call, Twist at_reference_call = {}) {
+  Report run_during_warm_up(const Twist& at_call, const Twist& at_reference_call = {}) {
     const Twist begin_and_call = [this, at_call](FakeTurn& turn) {
       if (turn.command == Command::load) warm_up->start();
       if (turn.command == Command::call) at_call(turn);
@@ -566,7 +555,8 @@ TEST(TrialRun, an_outlier_is_repeated_only_during_a_warm_up) {
 // Records the seeds of both children.
 struct AheadFixture : JudgeFixture {
   AheadFixture() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
-  Report run_during_warm_up(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {
+  Report run_during_warm_up(std::size_t answer_count, const Twist& submission_twist = {},
+                            const Twist& reference_twist = {}) {
     warm_up = std::make_unique<FakeWarmUp>(*this);
     return run(
         [this, submission_twist](FakeTurn& turn) {
