@@ -36,15 +36,15 @@ class WarmUpPage {
   int fd() const { return file_.get(); }
   // `place` is below kWarmUpsMax.
   void set_running(std::size_t place, bool running) {
-    if (running) ++page_->begun;
     page_->running[place].store(running ? 1 : 0);
+    if (running) ++page_->begun;
   }
   bool is_running(std::size_t place) const { return page_->running[place].load() != 0; }
   bool any_running() const {
     return std::ranges::any_of(page_->running, [](const auto& flag) { return flag.load() != 0; });
   }
-  // The number of parts of warm-ups that have begun. Two readings differ where a part ran between them, even if none
-  // ran at either.
+  // How many times a place has been marked as running. Two readings differ where a part of a warm-up began between
+  // them, even if it has ended since.
   std::uint32_t begun() const { return page_->begun.load(); }
   // The judge prepares its trials, or calibrates after them.
   void set_preparing(bool preparing) { page_->preparing.store(preparing ? 1 : 0); }

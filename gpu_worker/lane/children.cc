@@ -23,7 +23,8 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // the limit of a child's /
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // CUDA context initialisation on a loaded machine
 constexpr int kMessagesMax = 32;               // that a child sends during its warm-up
-// So long an offer waits until kernels may be loaded, and the reaper until the judge does not prepare trials.
+// The longest that an offer waits until kernels may be loaded, that the reaper waits until the judge does not prepare
+// trials, and that children which warm up take to end.
 constexpr std::int64_t kTurnLimitMs = 5'000;
 constexpr auto kTurnPollInterval = std::chrono::milliseconds(1);
 // Places in the WarmUpPage: one for each fork thread and one for the reaper. The warm-up of a child that a job waits
@@ -297,10 +298,10 @@ Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   return warm;
 }
 
-// Waits until the child of fork thread `place` may begin a part of its warm-up, or a job waits for the child. Returns
-// whether the child begins that part; the place is marked in any case, because CUPTI starts after the last part. A
-// child leaves out the loading of kernels, which is an offer, where a job waits for it or the host's memory is small,
-// and makes no context where none is to wait.
+// Waits until the child of fork thread `place` may begin a part of its warm-up, or a job waits for the child, and marks
+// the place. Returns whether the child begins that part. It leaves out the loading of kernels, which is an offer, where
+// a job waits for it, after the time limit, and where the host's memory is small; its place is then marked as well,
+// because CUPTI starts. It makes no context where no child is to wait.
 bool Children::await_turn(std::size_t place, bool is_offer) {
   std::unique_lock lock(mutex_);
   const ChildKind kind = kKindOfForkThread[place];
@@ -388,7 +389,14 @@ void Children::keep_waiting(bool keeps) {
   keeps_waiting_ = keeps;
   changed_.notify_all();
   if (keeps) return;
-  changed_.wait(lock, [this] { return stopped_ || std::ranges::all_of(forking_, [](auto n) { return n == 0; }); });
+  kill_waiting();
+  changed_.wait_for(lock, std::chrono::milliseconds(kTurnLimitMs), [this] {
+    return stopped_ || std::ranges::all_of(forking_, [](std::size_t count) { return count == 0; });
+  });
+  kill_waiting();
+}
+
+void Children::kill_waiting() {
   for (auto& waiting : ready_) {
     for (LaneChild& child : waiting) kill_and_queue(std::move(child));
     waiting.clear();

@@ -104,8 +104,8 @@ class Children {
   void expect(ChildKind kind, bool uses_compiler = false);
   // Says what warm-ups may do from now on, beside the job that runs. A child that a job waits for goes on in any case.
   void allow(WarmUpsBeside allowed) { allowed_ = allowed; }
-  // With false: kills the children that wait and those that warm up, and forks none ahead until it is called with true.
-  // So a job has all of the device's memory. Called by the thread that takes children, between two of them.
+  // With false: kills the children that wait, ends those that warm up, for which it waits up to 5 s, and forks none
+  // ahead until it is called with true. Called by the thread that takes children, between two of them.
   void keep_waiting(bool keeps);
   // Returns whether children wait for jobs, or are warmed up for that, and have memory of the device.
   bool keeps_any() const { return options_.ahead > 0; }
@@ -150,6 +150,7 @@ class Children {
   void fork_ahead(std::size_t thread);
   void reap_all();
   void kill_and_queue(LaneChild child);  // requires mutex_
+  void kill_waiting();                   // requires mutex_
   bool is_outdated(const LaneChild& child) const;
   void reap(LaneChild child);
   bool needs_more(ChildKind kind) const;

@@ -64,13 +64,14 @@ bool is_death_of_child(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
 }
 
-// Whether a submission, or its problem, found too little memory on the device. A too_large without a reason says that
-// the problem is beyond a fixed limit.
-bool is_short_of_device_memory(const Verdict& verdict) {
+// Whether a submission, or its problem, found too little memory on the device, which is the host's for a CPU. A
+// submission that has too little of the host's memory has reached its own limit.
+bool is_short_of_device_memory(const Verdict& verdict, DeviceKind device) {
   const Evidence* const evidence = evidence_of(verdict);
   if (evidence == nullptr) return false;
-  if (name_of(verdict) == VerdictName::too_large) return !evidence->reason.empty();
-  return name_of(verdict) == VerdictName::out_of_memory && evidence->reason == "gpu";
+  if (name_of(verdict) == VerdictName::out_of_memory) return evidence->reason == "gpu";
+  return name_of(verdict) == VerdictName::too_large &&
+         evidence->reason == (device == DeviceKind::cuda ? "gpu" : "host");
 }
 
 }  // namespace
@@ -443,23 +444,23 @@ void Lane::explain(Ended& ended, const Submission& submission, const std::string
 
 // Makes one attempt, and a second one if the first failed for a reason that does not lie in the job: the device's
 // memory was short while children that wait or are being reaped, or the reference of the last problem, had some of it;
-// or a child was killed by something that is not kq. The second attempt has the device's memory for itself. A second
-// kill counts as the child's own doing, because a child can kill itself.
+// or a child was killed by something that is not kq. After a shortage no child waits beside the second attempt. A
+// second kill counts as the child's own doing, because a child can kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
-  const bool had_too_little = attempt && is_short_of_device_memory(*attempt->report.verdict);
+  const bool had_too_little = attempt && is_short_of_device_memory(*attempt->report.verdict, device_.kind);
   const bool was_short = attempt ? had_too_little && attempt->memory != OtherMemory::none : has_former && may_try_again;
   const bool was_killed = attempt && may_try_again && killed_externally_ && is_death_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
-  has_device_alone_ = was_short;
+  has_none_waiting_ = was_short;
   if (was_short) children_->keep_waiting(false);
   children_->wait_until_reaped();
   auto second = second_attempt(run, std::move(attempt), was_short);
-  children_->keep_waiting(true);
-  has_device_alone_ = false;
+  if (was_short) children_->keep_waiting(true);
+  has_none_waiting_ = false;
   return second;
 }
 
@@ -534,7 +535,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
 // On a CPU children that wait have no memory that a job would need.
 Lane::OtherMemory Lane::other_memory() const {
   if (children_->is_reaping()) return OtherMemory::of_reaped;
-  return device_.kind == DeviceKind::cuda && children_->keeps_any() && !has_device_alone_ ? OtherMemory::of_waiting
+  return device_.kind == DeviceKind::cuda && children_->keeps_any() && !has_none_waiting_ ? OtherMemory::of_waiting
                                                                                           : OtherMemory::none;
 }
 

@@ -254,7 +254,8 @@ std::vector<Sequence> offer_to_cancel(Client& client, const std::vector<Sequence
       return cancelled;
     }
     for (const JobAction& job : reply->jobs) {
-      if (job.done) cancelled.push_back(job.seq);
+      // A job that other submitters want as well goes on.
+      if (job.done && job.state == JobState::finished) cancelled.push_back(job.seq);
     }
   }
   say("cancelled " + counted(cancelled.size(), "job"));

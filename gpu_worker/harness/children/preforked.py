@@ -7,7 +7,8 @@ Its protocol through the channel, before the judge uses the channel:
     child -> control    b"offers"   the next part of the warm-up would disturb a measurement, and a job can do without
                                     it; the child waits
     control -> child    b"go" or    the child may begin that part
-                        b"skip"     a job needs the child now; the child leaves out that part and later ones
+                        b"skip"     the child leaves out that part and later ones: a job needs it now, or calls are
+                                    timed for long, or the host has little memory
     child -> control    b"warm"     the warm-up is done
     child -> control    b"cold"     the warm-up failed, or the device's memory is full; the child answers the first
                                     command with the error

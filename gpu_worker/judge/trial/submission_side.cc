@@ -239,6 +239,8 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
                                .launch_limit_ms = trial.launch_limit_ms,
                                .seed = trial.seed,
                                .is_watched = trial.is_watched};
+  const ConcurrentWarmUps* const warm_ups = device_.concurrent_warm_ups();
+  const auto before = warm_ups == nullptr ? ConcurrentWarmUps::Seen() : warm_ups->look();
   auto outcome = time_command(device_, *child_, request, {.prepare = prepare, .take = take});
   const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
@@ -249,9 +251,8 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   KQ_TRY(record_returned(called.tables.outputs));
   // On a slow device a comparison in place takes longer than kForeignGapNs. A submission's own work beside it does not
   // cause such gaps in several consecutive calls, but children that warm up do.
-  const ConcurrentWarmUps* const warm_ups = device_.concurrent_warm_ups();
   const bool is_slow = in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs;
-  if (warm_ups == nullptr || !warm_ups->any()) slow_comparisons_ = is_slow ? slow_comparisons_ + 1 : 0;
+  if (warm_ups == nullptr || !warm_ups->has_run_since(before)) slow_comparisons_ = is_slow ? slow_comparisons_ + 1 : 0;
   const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*findings));
   if (in_place && !is_inconclusive) device_findings_ = *findings;
   if (is_inconclusive) {

@@ -226,7 +226,8 @@ class SubmissionSide {
   std::optional<PendingComparisons> comparisons_;  // those of the last call that the device makes now
   std::optional<DeviceFindings> device_findings_;  // of the last call, where its outputs in place are all right
   bool may_compare_in_place_ = true;               // false once a comparison in place has failed
-  int slow_comparisons_ = 0;                       // consecutive calls whose comparison in place took too long
+  // Consecutive calls whose comparison in place took too long. Calls beside a warm-up are left out.
+  int slow_comparisons_ = 0;
   Overhead overhead_;
   Correctness correctness_;
   // For each output, whether zeros are within the tolerance in the pieces that were read in the first trial.

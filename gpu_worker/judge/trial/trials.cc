@@ -80,6 +80,7 @@ Step<void> TrialRun::run_all() {
     const auto observed = outputs_change_.observe(
         device_, InputCopies(reference_.expected_outputs(), reference_.layout().outputs), reference_.outputs());
     if (!observed) return stop(observed.error());
+    trial->warm_ups = look_at_warm_ups();
     KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
     if (sampling_ == Sampling::alike && trial->is_timed()) count_busy_tasks();
     if (const auto seen = observe_constants(called); !seen) return seen;
@@ -152,8 +153,6 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
   trial.times_reference = (trial.number == 0 && reference_ns_ == 0) || (trial.is_timed() && times_reference());
   trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
-  trial.warm_ups = warm_ups_begun();
-  trial.during_warm_up = is_warm_up_running();
   return trial;
 }
 
@@ -200,17 +199,19 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
 // A sample during which another process had the device is dropped; the next timed trial times the reference again.
 // Where too few samples would be left, the call is repeated here, after the warm-up if one runs.
 Step<void> TrialRun::time_reference(const Trial& trial) {
+  ConcurrentWarmUps::Seen warm_ups = look_at_warm_ups();
   auto called = reference_.time_trial(plan_, trial.seeds);
   bool is_sample = trial.is_timed() && called && !is_void(called->occupancy_gap_ns);
-  bool during_warm_up = ran_during_warm_up(trial);
+  bool during_warm_up = ran_during_warm_up(warm_ups);
   if (called && trial.is_timed() && !is_sample) {
     if (!during_warm_up && ++void_count_ > voids_max_)
       return stop(VerdictName::rejected, void_evidence(trial, called->occupancy_gap_ns));
     const bool is_last = std::cmp_less(std::ranges::count(kinds_left_, TrialKind::timed), missing_references());
     if (missing_references() > 0 && (is_last || (during_warm_up && called->interval_ns > kReferenceLongNs))) {
       if (during_warm_up) device_.concurrent_warm_ups()->wait();
-      during_warm_up = is_warm_up_running();
+      warm_ups = look_at_warm_ups();
       called = reference_.time_trial(plan_, trial.seeds);
+      during_warm_up = ran_during_warm_up(warm_ups);
       is_sample = true;
     }
   }
@@ -246,10 +247,11 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
 
 TrialRun::TrialOutcome TrialRun::classify(const Trial& trial, const SubmissionSide::CallResult& called) {
   if (called.is_inconclusive) return TrialOutcome::again;
-  if (trial.is_timed() && must_avoid_warm_ups() && ran_during_warm_up(trial) && ++warm_up_repeats_ <= kWarmUpRepeatsMax)
+  if (trial.is_timed() && must_avoid_warm_ups() && ran_during_warm_up(trial.warm_ups) &&
+      ++warm_up_repeats_ <= kWarmUpRepeatsMax)
     return TrialOutcome::again;
   if (!called.is_early && !is_void(called.occupancy_gap_ns)) return TrialOutcome::counts;
-  if (ran_during_warm_up(trial)) {
+  if (ran_during_warm_up(trial.warm_ups)) {
     // The concurrent warm-up may be the reason.
     if (!trial.is_timed()) return TrialOutcome::counts;
     if (++warm_up_repeats_ <= kWarmUpRepeatsMax) return TrialOutcome::again;
@@ -273,8 +275,12 @@ bool TrialRun::is_warm_up_running() const {
   return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->any();
 }
 
-std::uint32_t TrialRun::warm_ups_begun() const {
-  return device_.concurrent_warm_ups() == nullptr ? 0 : device_.concurrent_warm_ups()->begun();
+ConcurrentWarmUps::Seen TrialRun::look_at_warm_ups() const {
+  return device_.concurrent_warm_ups() == nullptr ? ConcurrentWarmUps::Seen() : device_.concurrent_warm_ups()->look();
+}
+
+bool TrialRun::ran_during_warm_up(const ConcurrentWarmUps::Seen& before) const {
+  return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->has_run_since(before);
 }
 
 // Drops samples that are outliers or were measured while the memory was slow. Returns how many timed trials must be
@@ -324,7 +330,7 @@ void TrialRun::record(const Trial& trial, const SubmissionSide::CallResult& call
   if (trial.is_for_steadiness) steady_submission_.add(called.interval_ns);
   // Some timed trials are repeated for the reference's sake only.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
-  const bool during_warm_up = ran_during_warm_up(trial);
+  const bool during_warm_up = ran_during_warm_up(trial.warm_ups);
   times_.submission.add(called.interval_ns, called.event_ns, during_warm_up, called.slowness);
 }
 

@@ -23,6 +23,7 @@
 #include "core/plan.h"
 #include "gpu_worker/channel/warm_up.h"
 #include "gpu_worker/judge/check/value_change.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/outlier_filter.h"
 #include "gpu_worker/judge/timing/steadiness.h"
 #include "gpu_worker/judge/trial/constant_outputs.h"
@@ -114,11 +115,10 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_for_steadiness = false;  // a warm trial that is timed to tell whether both sides are steady
-    bool is_ahead = false;           // the reference computes it ahead
-    bool during_warm_up = false;     // a warm-up ran when the trial was made
-    std::uint32_t warm_ups = 0;      // the parts of warm-ups that had begun before
-    bool is_watched = false;         // the child finds out what runs
+    bool is_for_steadiness = false;         // a warm trial that is timed to tell whether both sides are steady
+    bool is_ahead = false;                  // the reference computes it ahead
+    ConcurrentWarmUps::Seen warm_ups = {};  // just before the submission's call
+    bool is_watched = false;                // the child finds out what runs
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t slot_draw = 0;
@@ -153,10 +153,8 @@ class TrialRun {
   std::size_t drop_reference_outliers();
   std::size_t drop_call_outliers(bool is_enough);
   bool is_warm_up_running() const;
-  std::uint32_t warm_ups_begun() const;
-  bool ran_during_warm_up(const Trial& trial) const {
-    return trial.during_warm_up || is_warm_up_running() || warm_ups_begun() != trial.warm_ups;
-  }
+  ConcurrentWarmUps::Seen look_at_warm_ups() const;
+  bool ran_during_warm_up(const ConcurrentWarmUps::Seen& before) const;
   // Returns whether timed trials must wait until no warm-up runs. Of few samples each moves the median, and the outlier
   // filter cannot tell which one is an outlier.
   bool must_avoid_warm_ups() const { return plan_.trials.timed < kTimedSamplesMin; }
