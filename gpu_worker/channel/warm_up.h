@@ -66,37 +66,22 @@ class WarmUpPage {
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-// Marks the judge as preparing from its construction to its destruction. Does nothing for null.
-class ScopedPreparing {
+// Sets a mark of the page from its construction to its destruction, and then to the opposite. Does nothing for null.
+class ScopedMark {
  public:
-  explicit ScopedPreparing(WarmUpPage* page) : page_(page) {
-    if (page_ != nullptr) page_->set_preparing(true);
-  }
-  ~ScopedPreparing() {
-    if (page_ != nullptr) page_->set_preparing(false);
-  }
-  ScopedPreparing(const ScopedPreparing&) = delete;
-  ScopedPreparing& operator=(const ScopedPreparing&) = delete;
+  using Set = void (WarmUpPage::*)(bool);  // set_preparing or set_untimed
+  ScopedMark(WarmUpPage* page, Set set, bool value) : page_(page), set_(set), value_(value) { apply(value_); }
+  ~ScopedMark() { apply(!value_); }
+  ScopedMark(const ScopedMark&) = delete;
+  ScopedMark& operator=(const ScopedMark&) = delete;
 
  private:
-  WarmUpPage* page_;
-};
-
-// Sets whether nothing is timed, from its construction to its destruction. Does nothing for null.
-class ScopedUntimed {
- public:
-  ScopedUntimed(WarmUpPage* page, bool untimed) : page_(page), before_(page != nullptr && page->is_untimed()) {
-    if (page_ != nullptr) page_->set_untimed(untimed);
+  void apply(bool value) const {
+    if (page_ != nullptr) (page_->*set_)(value);
   }
-  ~ScopedUntimed() {
-    if (page_ != nullptr) page_->set_untimed(before_);
-  }
-  ScopedUntimed(const ScopedUntimed&) = delete;
-  ScopedUntimed& operator=(const ScopedUntimed&) = delete;
-
- private:
   WarmUpPage* page_;
-  bool before_;
+  Set set_;
+  bool value_;
 };
 
 }  // namespace kq::channel

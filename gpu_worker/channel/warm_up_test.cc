@@ -21,36 +21,24 @@ TEST(WarmUpPage, both_ends_see_the_running_warm_ups) {
   EXPECT_FALSE(moved.any_running());
 }
 
-TEST(WarmUpPage, scoped_preparing_marks_the_judge_as_preparing) {
+TEST(WarmUpPage, a_mark_of_the_judge_holds_for_a_scope) {
   auto control = WarmUpPage::make();
   ASSERT_TRUE(control);
   auto judge = WarmUpPage::map(sys::Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
-  EXPECT_FALSE(control->is_preparing());
+  EXPECT_TRUE(!control->is_preparing() && control->is_untimed());
   {
-    const ScopedPreparing preparing(&*judge);
-    const ScopedPreparing nothing(nullptr);
-    EXPECT_TRUE(control->is_preparing());
-    EXPECT_FALSE(control->any_running());
-  }
-  EXPECT_FALSE(control->is_preparing());
-}
-
-TEST(WarmUpPage, nothing_is_timed_before_and_after_an_attempt_and_in_the_untimed_parts_of_it) {
-  auto control = WarmUpPage::make();
-  ASSERT_TRUE(control);
-  EXPECT_TRUE(control->is_untimed());
-  {
-    const ScopedUntimed attempt(&*control, false);
-    const ScopedUntimed nothing(nullptr, true);
-    EXPECT_FALSE(control->is_untimed());
+    const ScopedMark preparing(&*judge, &WarmUpPage::set_preparing, true);
+    const ScopedMark attempt(&*judge, &WarmUpPage::set_untimed, false);
+    const ScopedMark nothing(nullptr, &WarmUpPage::set_untimed, true);
+    EXPECT_TRUE(control->is_preparing() && !control->is_untimed());
     {
-      const ScopedUntimed load(&*control, true);
+      const ScopedMark load(&*judge, &WarmUpPage::set_untimed, true);
       EXPECT_TRUE(control->is_untimed());
     }
     EXPECT_FALSE(control->is_untimed());
   }
-  EXPECT_TRUE(control->is_untimed());
+  EXPECT_TRUE(!control->is_preparing() && control->is_untimed());
 }
 
 TEST(WarmUpPage, counts_parts_that_have_begun) {

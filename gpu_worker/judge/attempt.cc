@@ -84,7 +84,7 @@ std::int64_t queued_us() {
 Report Judge::run(const Plan& plan, Channels channels) {
   Report report;
   report.id = plan.id;
-  const channel::ScopedUntimed timed(warm_up_page(), false);
+  const channel::ScopedMark timed(warm_up_page(), &channel::WarmUpPage::set_untimed, false);
   auto verdict = attempt(plan, std::move(channels), report);
   auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
@@ -116,7 +116,7 @@ channel::WarmUpPage* Judge::warm_up_page() const {
 }
 
 void Judge::begin(Preparing& preparing) const {
-  preparing.emplace(warm_up_page());
+  preparing.emplace(warm_up_page(), &channel::WarmUpPage::set_preparing, true);
 }
 
 // Starts the calibrator and the reference where they are fresh, and loads the reference: its model, window and state.
@@ -125,7 +125,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   Preparing preparing;
   begin(preparing);
   KQ_TRY(open_children(plan, channels));
-  std::optional<channel::ScopedUntimed> untimed(std::in_place, warm_up_page(), true);
+  std::optional<channel::ScopedMark> untimed(std::in_place, warm_up_page(), &channel::WarmUpPage::set_untimed, true);
   auto layout = reference_->describe(plan, seed);
   untimed.reset();
   const bool has_several = reference_->workloads().size() > 1;
@@ -171,7 +171,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
                                     SubmissionSide& submission, Preparing& preparing, Report& report) {
   touch_bytes_ = among != nullptr && among->touch_bytes > 0 ? among->touch_bytes : reference_->layout().bytes();
   KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
-  std::optional<channel::ScopedUntimed> untimed(std::in_place, warm_up_page(), true);
+  std::optional<channel::ScopedMark> untimed(std::in_place, warm_up_page(), &channel::WarmUpPage::set_untimed, true);
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
   if (among != nullptr) trials.share_samples(among->workloads);

@@ -39,7 +39,7 @@ class Judge {
 
  private:
   // Asks the pool to kill no child (gpu_worker/channel/warm_up.h), while it has a value.
-  using Preparing = std::optional<channel::ScopedPreparing>;
+  using Preparing = std::optional<channel::ScopedMark>;
   channel::WarmUpPage* warm_up_page() const;  // null where no worker shares one
   void begin(Preparing& preparing) const;
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);

@@ -9,6 +9,7 @@
 
 #include "gpu_worker/child/runtime/audit.h"
 #include "gpu_worker/core/deadlines.h"
+#include "gpu_worker/core/second_attempt.h"
 #include "gpu_worker/lane/crash_place.h"
 #include "gpu_worker/lane/job_text.h"
 #include "gpu_worker/lane/kernels_ran.h"
@@ -50,28 +51,6 @@ AfterKill state_after_kill(const LaneChild& killed) {
 bool is_child_alive(const LaneChild& child) {
   const auto exit = child.zygote->wait(child.id, 0);
   return exit && !*exit;
-}
-
-// Whether something that is not kq has killed a child: the kernel of a machine without memory, or a person. The status
-// of a child that was killed for kq's own limit of memory has the bit kKilledForMemory, and no other limit of kq sends
-// SIGKILL.
-bool is_killed_externally(int wait_status) {
-  return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
-}
-
-// Whether a verdict may follow from the death of a child.
-bool is_death_of_child(const Verdict& verdict) {
-  return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
-}
-
-// Whether a submission, or its problem, found too little memory on the device, which is the host's for a CPU. A
-// submission that has too little of the host's memory has reached its own limit.
-bool is_short_of_device_memory(const Verdict& verdict, DeviceKind device) {
-  const Evidence* const evidence = evidence_of(verdict);
-  if (evidence == nullptr) return false;
-  if (name_of(verdict) == VerdictName::out_of_memory) return evidence->reason == "gpu";
-  return name_of(verdict) == VerdictName::too_large &&
-         evidence->reason == (device == DeviceKind::cuda ? "gpu" : "host");
 }
 
 }  // namespace
@@ -214,7 +193,7 @@ Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
   return zygote_;
 }
 
-// The judge may have left marks in the page, which nobody else would remove.
+// Ends the judge and removes the marks that it may have left in the warm-up page.
 void Lane::end_judge() {
   judge_.reset();
   warm_ups_->set_preparing(false);
@@ -455,12 +434,10 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool was_short = attempt ? had_too_little && attempt->memory != OtherMemory::none : has_former && may_try_again;
   const bool was_killed = attempt && may_try_again && killed_externally_ && is_death_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
-  has_none_waiting_ = was_short;
   if (was_short) children_->keep_waiting(false);
   children_->wait_until_reaped();
   auto second = second_attempt(run, std::move(attempt), was_short);
   if (was_short) children_->keep_waiting(true);
-  has_none_waiting_ = false;
   return second;
 }
 
@@ -498,7 +475,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   KQ_TRY_VALUE(auto* const judge, this->judge());
   KQ_TRY(this->zygote());
   // Asks the pool to kill no child. The judge clears the flag when the trials begin.
-  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
+  const channel::ScopedMark preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr,
+                                      &channel::WarmUpPage::set_preparing, true);
   KQ_TRY_VALUE(auto children, take_children(run, role));
   LaneChild& submission = children.submission;
   Attempt attempt{.report = {},
@@ -535,8 +513,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
 // On a CPU children that wait have no memory that a job would need.
 Lane::OtherMemory Lane::other_memory() const {
   if (children_->is_reaping()) return OtherMemory::of_reaped;
-  return device_.kind == DeviceKind::cuda && children_->keeps_any() && !has_none_waiting_ ? OtherMemory::of_waiting
-                                                                                          : OtherMemory::none;
+  return device_.kind == DeviceKind::cuda && children_->keeps_any() ? OtherMemory::of_waiting : OtherMemory::none;
 }
 
 // Takes a child for the submission. Also takes a calibrator of the same kind, and a reference for the problem, where

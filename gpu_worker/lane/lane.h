@@ -210,7 +210,6 @@ class Lane {
   std::string audit_off_reason_;
   std::uint64_t plans_ = 0;
   bool killed_externally_ = false;  // a child of the last attempt was killed by something that is not kq
-  bool has_none_waiting_ = false;   // no children wait beside this attempt
   RemeasurePolicy remeasure_policy_;
 
   std::atomic<bool> aborted_ = false;

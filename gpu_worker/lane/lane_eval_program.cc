@@ -21,7 +21,8 @@ Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, 
   KQ_TRY(check_quarantine());
   KQ_TRY(this->judge());  // reports the state of the device
   KQ_TRY(this->zygote());
-  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
+  const channel::ScopedMark preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr,
+                                      &channel::WarmUpPage::set_preparing, true);
   drop_reference();
   drop_calibrators();
   children_->wait_until_reaped();

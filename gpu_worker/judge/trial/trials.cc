@@ -64,7 +64,7 @@ Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
 
 Step<TimedTrials> TrialRun::run() {
   ConcurrentWarmUps* const warm_ups = device_.concurrent_warm_ups();
-  untimed_.emplace(warm_ups == nullptr ? nullptr : &warm_ups->page(), true);
+  untimed_.emplace(warm_ups == nullptr ? nullptr : &warm_ups->page(), &channel::WarmUpPage::set_untimed, true);
   const auto ran = run_all();
   untimed_.reset();
   reference_.settle();

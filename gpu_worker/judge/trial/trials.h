@@ -170,10 +170,10 @@ class TrialRun {
   const Plan& plan_;
   const Draw& draw_;
   Sampling sampling_;
-  std::optional<channel::ScopedUntimed> untimed_;  // from run() to the first trial whose time counts
-  std::vector<TrialKind> kinds_left_;              // the next one first
-  std::vector<std::uint32_t> watched_;             // which of the correctness trials are watched
-  std::uint32_t correctness_count_ = 0;            // correctness trials that were made, without repetitions
+  std::optional<channel::ScopedMark> untimed_;  // from run() to the first trial whose time counts
+  std::vector<TrialKind> kinds_left_;           // the next one first
+  std::vector<std::uint32_t> watched_;          // which of the correctness trials are watched
+  std::uint32_t correctness_count_ = 0;         // correctness trials that were made, without repetitions
   std::size_t voids_max_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint32_t void_count_ = 0;
