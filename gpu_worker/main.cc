@@ -131,6 +131,9 @@ std::string harness_of(const std::string& programs) {
   return programs + "/../share/kq/harness";
 }
 
+// The part of this worker's memory that decompressed device code may take, in all lanes together.
+constexpr std::uint64_t kSharedCodePart = 12;
+
 // A model for a large GPU may draw its parameters in the host's memory first, so children of GPU lanes get more memory
 // on a large host.
 Limits limits_for(DeviceKind device, std::size_t lanes) {
@@ -186,6 +189,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
                     .device = device.kind,
                     .device_index = device.indices.front(),
                     .cores = cores,
+                    .shared_code_bytes_max = usable_memory_bytes() / kSharedCodePart / wanted.size(),
                     .gives_up = is_start_given_up},
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),

@@ -64,6 +64,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   KQ_TRY_VALUE(lane->lock_, lane->lock(lane->device_));
   KQ_TRY_VALUE(auto gpus, lane->open_further_gpus());
   lane->options_.zygote.device_uuid = lane->device_.uuid;
+  lane->options_.zygote.arch = lane->device_.arch;
   if (lane->options_.device == DeviceKind::cuda) {
     Limits& limits = lane->options_.limits;
     limits.window_bytes_max = std::max(limits.window_bytes_max, lane->device_.memory_bytes / 100 * kWindowPercent);

@@ -91,7 +91,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                                                         : options.device_uuid;
   const auto pid = sys::start_process(
       {.argv = {options.python, options.harness + "/zygote/main.py", "--device", std::string(to_string(options.device)),
-                "--stub", options.stub, "--cores", sys::core_list(options.cores)},
+                "--stub", options.stub, "--cores", sys::core_list(options.cores), "--arch", on_gpu ? options.arch : "",
+                "--shared-code-bytes", std::to_string(options.shared_code_bytes_max)},
        .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},

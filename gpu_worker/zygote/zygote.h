@@ -82,6 +82,9 @@ struct ZygoteOptions {
   std::vector<int> cores = {};  // processors of children other than builds; empty: all
   // The UUID of the GPU, once it is known: in a sandbox that shows one GPU only, that GPU has another index.
   std::string device_uuid = {};
+  // The architecture of the GPU, for which the zygote decompresses device code; empty: it decompresses none.
+  std::string arch = {};
+  std::uint64_t shared_code_bytes_max = 0;  // how many bytes of it there may be
   // Returns whether to give up a start, because the worker is told to stop. A signal makes the start ask. Null: never.
   bool (*gives_up)() = nullptr;
 };

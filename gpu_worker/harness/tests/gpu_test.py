@@ -3,6 +3,8 @@ fail without a GPU.
 """
 
 import json
+import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
@@ -32,6 +34,37 @@ AUTOTUNED = (
     .replace(", BLOCK=16)", ")")
     .replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)")
 )
+
+# A process as the zygote makes it, and its child, which runs kernels of torch, cuBLAS and cuDNN. Prints how much of the
+# decompressed code the child has read, in KiB.
+SHARED_CODE = """
+import os, sys, torch
+from harness.zygote import shared_code
+print(shared_code.share(int(sys.argv[1]), 4 << 30) >> 20, "MiB decompressed", file=sys.stderr)
+if os.fork() == 0:
+    a = torch.arange(64.0).view(8, 8)
+    b = a.cuda()
+    image, filters = a.view(1, 1, 8, 8), torch.ones(1, 1, 3, 3)
+    convolved = torch.nn.functional.conv2d(image.cuda(), filters.cuda()).cpu()
+    assert torch.equal(convolved, torch.nn.functional.conv2d(image, filters))
+    assert torch.equal((b @ b).cpu(), a @ a) and torch.equal(torch.relu(-b).cpu(), torch.relu(-a))
+    with open("/proc/self/smaps") as maps:
+        after = maps.read().split("kq_device_code", 1)[1]
+    print(after.split("Rss:", 1)[1].split()[0], flush=True)
+    os._exit(0)
+os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+class SharedCode(unittest.TestCase):
+    def test_children_run_decompressed_code(self) -> None:
+        asked = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+        capability = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()[0]
+        program = [sys.executable, "-c", SHARED_CODE, capability.replace(".", "")]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=100)
+        print("decompressed code:", done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(int(done.stdout), 1000, "the child has not read the decompressed code")
 
 
 class OnGpu(WorldTest):

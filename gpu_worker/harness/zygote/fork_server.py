@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from harness.children.runtime import ChildRuntime, ChildRuntimeError
-from harness.zygote import imports, malloc_thresholds
+from harness.zygote import imports, malloc_thresholds, shared_code
 from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
@@ -83,7 +83,13 @@ class OrderFailed(Exception):
 
 
 def main(
-    control_fd: int, device: str, runtime_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()
+    control_fd: int,
+    device: str,
+    runtime_path: str,
+    with_cgroups: bool = True,
+    cores: Set[int] = frozenset(),
+    architecture: int = 0,
+    shared_code_bytes_max: int = 0,
 ) -> int:
     control = socket.socket(fileno=control_fd)
     malloc_thresholds.keep_freed_memory()
@@ -101,6 +107,11 @@ def main(
         control.send(json.dumps({"error": words}).encode())
         return 3
     huge_pages.finish_imports()
+    if architecture != 0:
+        try:
+            shared_code.share(architecture, shared_code_bytes_max)
+        except shared_code.NoSharedCode as error:
+            print(f"kq: device code stays compressed: {error}", file=sys.stderr, flush=True)
     try:
         server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
         layers = server.probe_sandbox()

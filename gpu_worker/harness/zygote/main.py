@@ -24,7 +24,13 @@ def main() -> int:
 
     del sys.path[0]
     return fork_server.main(
-        CONTROL_FD, arguments.device, arguments.runtime, not arguments.without_cgroups, arguments.cores
+        CONTROL_FD,
+        arguments.device,
+        arguments.runtime,
+        with_cgroups=not arguments.without_cgroups,
+        cores=arguments.cores,
+        architecture=arguments.architecture,
+        shared_code_bytes_max=arguments.shared_code_bytes_max,
     )
 
 
@@ -37,6 +43,20 @@ def parse_arguments() -> argparse.Namespace:
         type=lambda text: {int(word) for word in text.split(",") if word},
         default=set(),
         help="what children other than builds keep to, like 0,1,8 (default: all of them)",
+    )
+    parser.add_argument(
+        "--arch",
+        dest="architecture",
+        type=lambda text: int(text.removeprefix("sm_") or 0),
+        default=0,
+        help="the GPU's architecture, like sm_90, for which device code is decompressed (default: none)",
+    )
+    parser.add_argument(
+        "--shared-code-bytes",
+        dest="shared_code_bytes_max",
+        type=int,
+        default=0,
+        help="how many bytes decompressed device code may have (default: none)",
     )
     parser.add_argument(
         "--without-cgroups", action="store_true", help="watch the memory of children, as where no control groups are"

@@ -1,0 +1,223 @@
+"""Decompressed device code of torch's libraries, which the zygote makes once and all its children share.
+
+Since CUDA 13 libraries have their device code compressed by zstd. CUDA decompresses a module, which is up to 22 MB of
+torch's, whenever a process launches the first kernel of it: with the copies of this file such a launch takes half the
+time. A copy lies in memory that no process can write to any more (a sealed memfd). The zygote puts the address of the
+copy where the library has the address of the original, before CUDA reads it; nothing else of a library changes.
+
+A library whose device code looks otherwise than fat_binary.py knows stays as it is, and so do all of them where the
+worker has little memory, or where there is no libzstd.
+"""
+
+import ctypes
+import fcntl
+import mmap
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.zygote import fat_binary
+from harness.zygote.fat_binary import Copy
+
+# The libraries whose kernels jobs use, by the begin of their names. The code of the others is as large again.
+LIBRARIES = ("libtorch_cuda.so", "libcublas.so", "libcublasLt.so", "libcudnn_")
+CUDNN = "libcudnn.so"  # which loads libraries beside it at the first convolution
+PROCESSES_MAX = 8  # that decompress; one takes 2 to 3 s for everything
+COPY_ALIGNMENT = 64
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+
+
+@dataclass
+class Mapped:
+    """A library in this process."""
+
+    path: str
+    base: int
+    writable: list[range]
+
+
+@dataclass
+class Library:
+    """A library with what to copy of it, and where in the shared memory each copy begins."""
+
+    mapped: Mapped
+    wrappers: fat_binary.Section
+    copies: list[tuple[int, Copy]]
+
+
+class NoSharedCode(Exception):
+    """Says in one sentence why libraries keep their compressed code."""
+
+
+def share(architecture: int, bytes_max: int) -> int:
+    """Makes the copies for GPUs of this architecture, like 90, and lets the libraries of this process use them. Returns
+    how many bytes the copies have; 0 where no library has compressed code. Raises NoSharedCode, also where the copies
+    would have more than `bytes_max`: for torch 2.11 they have 1.6 GB.
+    """
+    load_cudnn()
+    libraries, size = find_copies(architecture)
+    if size == 0:
+        return 0
+    if size > bytes_max:
+        raise NoSharedCode(f"decompressed it would have {size} bytes, and this worker may spend {bytes_max} on it")
+    try:
+        address = sealed_memory(size, libraries)
+    except OSError as error:
+        raise NoSharedCode(f"there is no memory for decompressed code: {error}") from error
+    for library in libraries:
+        use_copies(library, address)
+    return size
+
+
+def load_cudnn() -> None:
+    """Loads the libraries of cuDNN that it would load itself at the first convolution. Without cuDNN nothing happens,
+    and one that cannot be loaded is left to cuDNN.
+    """
+    for library in list(mapped_libraries((CUDNN,))):
+        for path in sorted(Path(library.path).parent.glob("libcudnn_*.so*")):
+            try:
+                ctypes.CDLL(str(path))
+            except OSError:
+                continue
+
+
+def mapped_libraries(names: tuple[str, ...]) -> Iterator[Mapped]:
+    """Yields the libraries of this process whose names begin like one of these."""
+    found: dict[str, Mapped] = {}
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            fields = line.split(maxsplit=5)
+            if len(fields) < 6 or not os.path.basename(fields[5].strip()).startswith(names):
+                continue
+            begin, end = (int(address, 16) for address in fields[0].split("-"))
+            if int(fields[2], 16) == 0:
+                found.setdefault(fields[5].strip(), Mapped(fields[5].strip(), begin, []))
+            library = found.get(fields[5].strip())
+            if library is not None and "w" in fields[1]:
+                library.writable.append(range(begin, end))
+    yield from found.values()
+
+
+def find_copies(architecture: int) -> tuple[list[Library], int]:
+    """Returns the libraries with compressed code, and how many bytes their copies need."""
+    libraries, size = [], 0
+    for mapped in mapped_libraries(LIBRARIES):
+        try:
+            with open(mapped.path, "rb") as file:
+                view = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+            sections = fat_binary.sections(view)
+            if ".nv_fatbin" not in sections or ".nvFatBinSegment" not in sections:
+                continue
+            copies = fat_binary.copies(view, sections[".nv_fatbin"], architecture)
+        except (OSError, ValueError, struct.error) as error:
+            print(f"kq: {mapped.path} keeps its compressed code: {error}", file=sys.stderr, flush=True)
+            continue
+        places = []
+        for copy in copies:
+            places.append((size, copy))
+            size += -(-copy.size // COPY_ALIGNMENT) * COPY_ALIGNMENT
+        libraries.append(Library(mapped, sections[".nvFatBinSegment"], places))
+    return libraries, size
+
+
+def sealed_memory(size: int, libraries: list[Library]) -> int:
+    """Returns the address of memory with the copies, which no process can write to any more."""
+    memory = os.memfd_create("kq_device_code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(memory, size)
+        decompress(memory, libraries)
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, SEALS)
+        return map_for_ever(memory, size)
+    finally:
+        os.close(memory)
+
+
+def decompress(memory: int, libraries: list[Library]) -> None:
+    """Writes the copies to the shared memory, in processes of their own: the zygote starts no thread, and keeps none of
+    the memory that this takes. Raises NoSharedCode.
+    """
+    zstd = find_zstd()
+    work = [(library.mapped.path, at, copy) for library in libraries for at, copy in library.copies]
+    work.sort(key=lambda each: each[2].size, reverse=True)
+    count = min(PROCESSES_MAX, len(os.sched_getaffinity(0)))
+    pids = []
+    try:
+        for first in range(count):
+            pid = os.fork()
+            if pid == 0:
+                write_and_exit(zstd, memory, work[first::count])
+            pids.append(pid)
+    finally:
+        failed = [pid for pid in pids if os.waitpid(pid, 0)[1] != 0]
+    if failed:
+        raise NoSharedCode("a process that decompresses device code failed")
+
+
+def find_zstd() -> ctypes.CDLL:
+    try:
+        zstd = ctypes.CDLL("libzstd.so.1")
+    except OSError as error:
+        raise NoSharedCode(f"device code needs libzstd to be decompressed: {error}") from error
+    zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    return zstd
+
+
+def write_and_exit(zstd: ctypes.CDLL, memory: int, work: list[tuple[str, int, Copy]]) -> None:
+    """Writes some copies, and ends this process with 0 if all of them were right."""
+    code = 1
+    try:
+        for path, at, copy in work:
+            with open(path, "rb", buffering=0) as library:
+                parts = [copy.header]
+                for entry in copy.entries:
+                    stored = os.pread(library.fileno(), entry.stored, entry.offset)
+                    parts += [entry.header, decompressed(zstd, stored, entry.size) if entry.is_compressed else stored]
+                    parts.append(bytes(fat_binary.padded(entry.size) - entry.size))
+            whole = b"".join(parts)
+            if len(whole) != copy.size or os.pwrite(memory, whole, at) != copy.size:
+                break
+        else:
+            code = 0
+    finally:
+        os._exit(code)
+
+
+def decompressed(zstd: ctypes.CDLL, stored: bytes, size: int) -> bytes:
+    code = ctypes.create_string_buffer(size)
+    if zstd.ZSTD_decompress(code, size, stored, len(stored)) != size:
+        raise ValueError("zstd cannot decompress an entry")
+    return code.raw
+
+
+def map_for_ever(memory: int, size: int) -> int:
+    """Returns the address of the memory in this process and all its forks. The mapping is private, because some kernels
+    refuse a shared one of sealed memory: a process that makes it writable would change a copy of its own.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE, memory, 0)
+    if address is None or address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap failed")
+    return int(address)
+
+
+def use_copies(library: Library, address: int) -> None:
+    """Sets the pointers of a library's wrappers to the copies. A wrapper that looks otherwise keeps its pointer."""
+    base = library.mapped.base
+    new = {base + copy.address: address + at for at, copy in library.copies}
+    for place in range(
+        library.wrappers.address, library.wrappers.address + library.wrappers.size, fat_binary.WRAPPER.size
+    ):
+        wrapper = base + place
+        if not any(
+            wrapper in area and wrapper + fat_binary.WRAPPER.size <= area.stop for area in library.mapped.writable
+        ):
+            continue
+        magic, _, original, _ = fat_binary.WRAPPER.unpack(ctypes.string_at(wrapper, fat_binary.WRAPPER.size))
+        if magic == fat_binary.WRAPPER_MAGIC and original in new:
+            ctypes.c_uint64.from_address(wrapper + fat_binary.WRAPPER_POINTER).value = new[original]
