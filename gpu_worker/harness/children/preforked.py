@@ -37,6 +37,7 @@ from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
 from harness.kernels import kernel_loading
 from harness.sandbox import job_files
+from harness.zygote import huge_pages
 
 # The command handler of each role. A calibrator runs code of the harness only, so the base class is enough.
 HANDLERS: dict[str, type[CommandHandler]] = {
@@ -93,6 +94,7 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
     """
     gpu_byte = None
     if job.on_gpu:
+        huge_pages.enable_for_process()
         torch.cuda.init()
 
     def offer() -> bool:
