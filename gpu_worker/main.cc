@@ -314,11 +314,18 @@ Expected<void> run(const Flags& flags) {
                         .harness = harness_of(sys::program_directory()),
                         .stub = sys::program_directory() + "/../lib/kq/libkqstub.so",
                         .gives_up = is_start_given_up});
+  const BuildResources resources{.cores = sys::usable_cores(),
+                                 .lanes = lanes.size(),
+                                 .gpu_lanes = flags.children_ahead == 0 ? 0 : count_gpu_lanes(lanes),
+                                 .memory_bytes = usable_memory_bytes(),
+                                 .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)};
   LoopOptions options{.worker = std::move(worker),
                       .broker_url = flags.broker,
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
                                   .no_gpu_arch = "sm_90",
+                                  .cores = cores_of_builds(resources, flags.builds),
+                                  .header_cores = cores_of_headers(resources),
                                   .alone_host_bytes = usable_memory_bytes() / 4 * 3,
                                   .header_host_bytes = header_host_bytes(usable_memory_bytes()),
                                   .headers_at_once = headers_at_once(sys::usable_cores(), usable_memory_bytes())},
@@ -327,13 +334,7 @@ Expected<void> run(const Flags& flags) {
                       .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); },
                       .makes_headers_ahead = flags.headers_ahead,
                       .idle_exit_ms = std::int64_t{1'000} * flags.idle_exit_s};
-  options.worker.build_slots = flags.builds > 0
-                                   ? flags.builds
-                                   : build_slots({.cores = sys::usable_cores(),
-                                                  .lanes = lanes.size(),
-                                                  .gpu_lanes = flags.children_ahead == 0 ? 0 : count_gpu_lanes(lanes),
-                                                  .memory_bytes = usable_memory_bytes(),
-                                                  .build_bytes_max = bytes_of_build(options.builder.host_bytes)});
+  options.worker.build_slots = flags.builds > 0 ? flags.builds : build_slots(resources);
   options.worker.unopened = std::move(tested.unopened);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // All zygotes start before the worker reports that it is ready.

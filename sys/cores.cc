@@ -13,6 +13,7 @@ namespace {
 
 // The judge and the child that it measures need one processor each.
 constexpr std::size_t kCoresPerLaneMin = 2;
+constexpr const char* kTopology = "/sys/devices/system/cpu";
 
 std::vector<int> usable() {
   cpu_set_t set;
@@ -32,6 +33,14 @@ int number_in(const std::string& path) {
   return number;
 }
 
+// Sorts the hardware threads of one core next to each other.
+void sort_by_core(std::vector<int>& cores, const std::string& topology) {
+  std::ranges::sort(cores, {}, [&](int core) {
+    const std::string of_core = topology + "/cpu" + std::to_string(core) + "/topology/";
+    return std::tuple(number_in(of_core + "physical_package_id"), number_in(of_core + "core_id"), core);
+  });
+}
+
 }  // namespace
 
 std::uint32_t usable_cores() {
@@ -40,19 +49,30 @@ std::uint32_t usable_cores() {
 }
 
 std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes) {
-  return share_of(usable(), lane, lanes, "/sys/devices/system/cpu");
+  return share_of(usable(), lane, lanes, kTopology);
 }
 
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology) {
   if (lanes < 2 || lane >= lanes || cores.size() < kCoresPerLaneMin * lanes) return {};
-  // Sorts the hardware threads of one core next to each other.
-  std::ranges::sort(cores, {}, [&](int core) {
-    const std::string of_core = topology + "/cpu" + std::to_string(core) + "/topology/";
-    return std::tuple(number_in(of_core + "physical_package_id"), number_in(of_core + "core_id"), core);
-  });
+  sort_by_core(cores, topology);
   const std::size_t share = cores.size() / lanes;
   const auto begin = cores.begin() + static_cast<std::ptrdiff_t>(lane * share);
   return {begin, begin + static_cast<std::ptrdiff_t>(share)};
+}
+
+std::vector<int> cores_beside_lanes(std::size_t lanes, std::size_t kept) {
+  return rest_of(usable(), lanes, kept, kTopology);
+}
+
+std::vector<int> rest_of(std::vector<int> cores, std::size_t lanes, std::size_t kept, const std::string& topology) {
+  if (lanes == 0) return cores;
+  sort_by_core(cores, topology);
+  const std::size_t share = cores.size() / lanes;
+  std::vector<int> rest;
+  for (std::size_t i = 0; i < cores.size() && share > 0; ++i) {
+    if (i >= share * lanes || i % share >= kept) rest.push_back(cores[i]);
+  }
+  return rest;
 }
 
 void pin_to_cores(const std::vector<int>& cores) {

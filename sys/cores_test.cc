@@ -55,6 +55,10 @@ class ShareOf : public testing::Test {
     return share_of({0, 1, 2, 3, 4, 5, 6, 7}, lane, lanes, topology_.string());
   }
 
+  std::vector<int> rest(std::size_t lanes, std::size_t kept) const {
+    return rest_of({0, 1, 2, 3, 4, 5, 6, 7}, lanes, kept, topology_.string());
+  }
+
   const fs::path topology_ = fs::temp_directory_path() / ("kq_cores." + std::to_string(::getpid()));
 };
 
@@ -75,6 +79,16 @@ TEST_F(ShareOf, a_single_lane_and_lanes_with_fewer_than_two_processors_get_all) 
 
 TEST_F(ShareOf, without_a_topology_processors_are_divided_by_number) {
   EXPECT_EQ(share_of({0, 1, 2, 3}, 1, 2, "/nowhere"), (std::vector<int>{2, 3}));
+}
+
+TEST_F(ShareOf, the_rest_is_what_each_lane_does_not_keep) {
+  EXPECT_EQ(rest(1, 2), (std::vector<int>{1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(rest(2, 2), (std::vector<int>{1, 5, 3, 7}));
+  EXPECT_EQ(rest(3, 1), (std::vector<int>{4, 5, 6, 3, 7})) << "processors of no lane are left, too";
+  EXPECT_EQ(rest(0, 2).size(), 8u);
+  EXPECT_TRUE(rest(1, 8).empty());
+  EXPECT_TRUE(rest(2, 4).empty());
+  EXPECT_EQ(rest(9, 1).size(), 0u) << "more lanes than processors";
 }
 
 TEST(core_list, is_read_as_it_is_written) {

@@ -2,13 +2,38 @@
 
 #include <algorithm>
 
+#include "sys/cores.h"
+
 namespace kq::worker {
 
-std::uint32_t build_slots(const BuildResources& resources) {
+namespace {
+
+std::uint64_t cores_of_lanes(const BuildResources& resources) {
   constexpr std::uint64_t kCoresPerLane = 2;    // of the judge and a child
   constexpr std::uint64_t kCoresOfWarmUps = 6;  // per lane with a GPU, and of all lanes three eighths of the cores
   const std::uint64_t warm_ups = std::min(kCoresOfWarmUps * resources.gpu_lanes, resources.cores * 3 / 8);
-  const std::uint64_t taken = kCoresPerLane * resources.lanes + warm_ups;
+  return kCoresPerLane * resources.lanes + warm_ups;
+}
+
+}  // namespace
+
+std::uint64_t cores_kept_by_lane(const BuildResources& resources) {
+  return resources.lanes == 0 ? 0 : (cores_of_lanes(resources) + resources.lanes - 1) / resources.lanes;
+}
+
+std::vector<int> cores_of_builds(const BuildResources& resources, std::uint32_t builds_wanted) {
+  auto cores = sys::cores_beside_lanes(resources.lanes, cores_kept_by_lane(resources));
+  if (resources.lanes == 0 || builds_wanted > cores.size()) return {};
+  return cores;
+}
+
+std::vector<int> cores_of_headers(const BuildResources& resources) {
+  if (cores_of_builds(resources, 0).empty()) return {};
+  return sys::cores_beside_lanes(resources.lanes, cores_kept_by_lane(resources) / 2);
+}
+
+std::uint32_t build_slots(const BuildResources& resources) {
+  const std::uint64_t taken = cores_of_lanes(resources);
   const std::uint64_t spare = resources.cores > taken ? resources.cores - taken : 1;
   const std::uint64_t fitting = resources.memory_bytes / 4 * 3 / std::max<std::uint64_t>(resources.build_bytes_max, 1);
   const std::uint64_t builds = fitting > 0 ? fitting - 1 : 0;  // one share is for a prefix

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace kq::worker {
 
@@ -14,6 +15,15 @@ struct BuildResources {
   std::uint64_t memory_bytes = 0;     // of this worker
   std::uint64_t build_bytes_max = 0;  // the limit of one build (bytes_of_build() in compile/child.h)
 };
+
+// Returns how many cores each lane keeps for itself: for its judge, a child, and children that warm up.
+std::uint64_t cores_kept_by_lane(const BuildResources& resources);
+// Returns the processors of builds: those that no lane keeps for itself. Returns an empty list, which means all, where
+// none is left, and where more builds than that are wanted at once.
+std::vector<int> cores_of_builds(const BuildResources& resources, std::uint32_t builds_wanted);
+// Returns the processors on which prefixes of torch's headers are made, in the first minute of a worker: a lane keeps
+// half as many for itself. Returns an empty list, which means all, where builds use all.
+std::vector<int> cores_of_headers(const BuildResources& resources);
 
 // Returns the number of concurrent builds: as many as there are cores that neither lanes nor their children that warm
 // up need, since jobs on a GPU take a third longer where more processes compute than there are cores; and as fit into

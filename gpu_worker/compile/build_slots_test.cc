@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/compile/builder.h"
+#include "sys/cores.h"
 
 namespace kq::worker {
 namespace {
@@ -33,6 +34,28 @@ TEST(build_slots, leave_cores_to_children_that_warm_up_on_a_gpu) {
   EXPECT_EQ(slots(8, 1, 256, 1), 3u);
   EXPECT_EQ(slots(2, 1, 256, 1), 1u);
   EXPECT_EQ(slots(64, 8, 2048, 8), 24u);
+}
+
+TEST(cores_kept_by_lane, leave_the_others_to_builds) {
+  const auto kept = [](std::uint64_t cores, std::uint64_t lanes, std::uint64_t gpu_lanes) {
+    return cores_kept_by_lane({.cores = cores, .lanes = lanes, .gpu_lanes = gpu_lanes});
+  };
+  EXPECT_EQ(kept(16, 1, 1), 8u);
+  EXPECT_EQ(kept(16, 1, 0), 2u);
+  EXPECT_EQ(kept(64, 8, 8), 5u);
+  EXPECT_EQ(kept(16, 2, 1), 5u) << "all lanes keep equally many";
+  EXPECT_EQ(kept(2, 1, 1), 2u);
+  EXPECT_EQ(kept(16, 0, 0), 0u);
+}
+
+TEST(cores_of_builds, are_all_where_there_is_no_lane_or_more_builds_are_wanted) {
+  const auto cores = static_cast<std::uint64_t>(sys::usable_cores());
+  EXPECT_TRUE(cores_of_builds({.cores = cores}, 0).empty());
+  EXPECT_TRUE(cores_of_headers({.cores = cores}).empty());
+  const BuildResources one_lane{.cores = cores, .lanes = 1};
+  EXPECT_EQ(cores_of_builds(one_lane, 0).size(), cores > 2 ? cores - 2 : 0);
+  EXPECT_EQ(cores_of_headers(one_lane).size(), cores > 2 ? cores - 1 : 0);
+  EXPECT_TRUE(cores_of_builds(one_lane, static_cast<std::uint32_t>(cores)).empty());
 }
 
 TEST(build_slots, fit_into_memory_even_if_each_build_takes_all_that_it_may) {

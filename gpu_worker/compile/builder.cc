@@ -207,7 +207,8 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
       preforked_({.scratch = options_.scratch,
                   .first_uid = options_.uid == 0 ? 0 : options_.uid + kPreforkedUidOffset,
                   .host_bytes = options_.host_bytes,
-                  .scratch_bytes = kBuildScratchBytes}),
+                  .scratch_bytes = kBuildScratchBytes,
+                  .cores = options_.cores}),
       headers_([this](const HeaderOrder& order, std::size_t thread,
                       const std::stop_token& stop) { return make_header(order, thread, stop); },
                std::clamp<std::size_t>(options_.headers_at_once, 1, kHeadersAtOnceMax)) {}
@@ -311,6 +312,7 @@ BuildChild Builder::child_of(const Job& job, ChildRole role, std::uint32_t limit
           .shared = shared,
           .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
           .host_bytes = options_.host_bytes,
+          .cores = options_.cores,
           .limit_ms =
               static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - sys::monotonic_now_ms(), 1, limit_ms)),
           .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
@@ -584,6 +586,7 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
                          .shared = {},
                          .uid = uid,
                          .host_bytes = std::max(options_.host_bytes, options_.header_host_bytes),
+                         .cores = options_.header_cores,
                          .limit_ms = kHeaderLimitMs,
                          .whole_limit_ms = kHeaderLimitMs};
   const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);

@@ -115,7 +115,8 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
                    .shared = child.shared,
                    .host_bytes = child.host_bytes,
                    .scratch_bytes = kBuildScratchBytes,
-                   .window_bytes = 0},
+                   .window_bytes = 0,
+                   .cores = child.cores},
                   log.second.get(), -1);
   log.second = sys::Fd();
   if (!id) return failure(id.error());

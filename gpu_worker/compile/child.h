@@ -32,6 +32,7 @@ struct BuildChild {
   std::string shared = {};           // a directory that the child may read; empty: none
   std::uint32_t uid = 0;             // the user that the child runs as; 0: the worker's user
   std::uint64_t host_bytes = 0;      // limit of private memory of each process of the child
+  std::vector<int> cores = {};       // processors of the child; empty: all
   std::uint32_t limit_ms = 0;        // how long this child may run: the rest of the build's limit
   std::uint32_t whole_limit_ms = 0;  // the limit of the whole build, which the verdict of a timeout names
 };

@@ -82,7 +82,8 @@ Expected<PreforkedBuild> PreforkedBuilds::make(std::shared_ptr<Zygote> zygote, c
                                 .problem = {},
                                 .arch = arch,
                                 .host_bytes = options_.host_bytes,
-                                .scratch_bytes = options_.scratch_bytes},
+                                .scratch_bytes = options_.scratch_bytes,
+                                .cores = options_.cores},
                                log.second.get(), ends.second.get());
   if (!id) return failure(id.error());
   return PreforkedBuild{std::move(zygote),    arch, *id, std::move(place), std::move(scratch), std::move(log.first),

@@ -44,6 +44,7 @@ struct PreforkedBuildsOptions {
   std::uint32_t first_uid = 0;  // 0: this process's user
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
+  std::vector<int> cores = {};  // processors of the children; empty: all
 };
 
 class PreforkedBuilds {

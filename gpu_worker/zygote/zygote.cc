@@ -61,6 +61,7 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},
           {"audit", order.audit},
+          {"cores", order.cores},
           {"compiler", order.compiler}};
 }
 

@@ -70,6 +70,7 @@ struct ChildOrder {
   std::uint64_t window_bytes = 0;  // the largest window, which does not count as the child's memory
   std::string profiler = {};       // the ncu of a profile child
   bool audit = false;              // of a ready child: CUPTI observes it (gpu_worker/child/runtime/audit.h)
+  std::vector<int> cores = {};     // processors of a build; empty: all
   bool compiler = false;           // the zygote imports torch.compile's modules before the fork, once
 };
 

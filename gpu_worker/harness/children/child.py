@@ -101,7 +101,7 @@ class Child:
             install_descriptors(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             join()
-            if self.cores and self.role not in BUILDS:
+            if self.cores:
                 os.sched_setaffinity(0, self.cores)
             self.sandbox.enter()
             c = os.fork()

@@ -64,10 +64,11 @@ BODIES_HEADERS = ("torch/extension.h", "torch/script.h")  # the headers of all p
 NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
 SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
-# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies.
+# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies. Where there
+# are many processors, each compiles a part.
 ARCHIVE_PARTS = 2
-ARCHIVE_PARTS_OF_MANY_CORES = 10
-MANY_CORES = 12
+ARCHIVE_PARTS_MAX = 10
+MANY_CORES = 8
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
 # Lines that a source may have before the header without changing it.
 INCLUDE = re.compile(r"#\s*include\s*(?P<mark>[<\"])(?P<name>[^>\"]+)[>\"]")
@@ -296,7 +297,8 @@ def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:
     flags = [*HOST_FLAGS, STANDARD, *own, "-O1"]
     stripper, _ = read_headers(job, tools, [*flags, *tools.includes(False)], source)
     room = MemoryRoom(memory_of_build_mib())
-    part_count = ARCHIVE_PARTS_OF_MANY_CORES if len(os.sched_getaffinity(0)) >= MANY_CORES else ARCHIVE_PARTS
+    cores = len(os.sched_getaffinity(0))
+    part_count = min(cores, ARCHIVE_PARTS_MAX) if cores >= MANY_CORES else ARCHIVE_PARTS
 
     def compile_part(part: int) -> str:
         text, made = job.work / f"bodies{part}.cpp", job.work / f"bodies{part}.o"

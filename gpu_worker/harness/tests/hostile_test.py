@@ -226,9 +226,20 @@ class ZygoteItself(unittest.TestCase):
         child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
         self.addCleanup(child.close)
         self.assertEqual(os.sched_getaffinity(child.pid), {core})
-        self.assertEqual(
-            os.sched_getaffinity(zygote.process.pid), os.sched_getaffinity(0), "builds are forked there, too"
-        )
+        self.assertEqual(os.sched_getaffinity(zygote.process.pid), os.sched_getaffinity(0))
+
+    def test_a_build_keeps_to_the_cores_of_its_order(self) -> None:
+        core = max(os.sched_getaffinity(0))
+        zygote = Zygote()
+        self.addCleanup(zygote.close)
+        root = tempfile.TemporaryDirectory(prefix="kq-harness.")
+        self.addCleanup(root.cleanup)
+        files = {"problem.py": RELU, "new.py": "import time\ntime.sleep(60)\n"}
+        build = Child(zygote, Path(root.name) / "1", files, role="record", cores=[core])
+        other = Child(zygote, Path(root.name) / "2", {"problem.py": RELU, "new.py": RELU_NEW})
+        self.addCleanup(other.close)
+        self.assertEqual(os.sched_getaffinity(build.pid), {core})
+        self.assertEqual(os.sched_getaffinity(other.pid), os.sched_getaffinity(0))
 
     def test_its_death_ends_its_children(self) -> None:
         zygote = take_shared_zygote("cpu")

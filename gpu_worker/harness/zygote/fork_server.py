@@ -74,6 +74,7 @@ ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # bytes of the judge's window, which a child maps
     "audit": (bool, False),
+    "cores": (list, []),  # processors of a build; empty: all
     "compiler": (bool, False),  # the zygote imports what torch.compile needs before it forks
 }
 
@@ -351,7 +352,8 @@ class ForkServer:
         self.prepare_shared_state(order)
         if self._forks == HUGE_PAGES_AFTER:
             self._huge_pages.collapse()
-        child = Child(order, self._runtime, self._layers_wanted, self._cores)
+        cores = set(order["cores"]) if order["role"] in BUILDS else self._cores
+        child = Child(order, self._runtime, self._layers_wanted, cores)
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:
@@ -498,7 +500,8 @@ def validate_order(order: dict[str, Any]) -> dict[str, Any]:
     for name, (kind, default) in ORDER_FIELDS.items():
         value = order.setdefault(name, default)
         if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
-            raise OrderFailed(f"the order's {name} is {value!r}, expected {'a number' if kind is int else 'a text'}")
+            words = {int: "a number", list: "a list"}.get(kind, "a text")
+            raise OrderFailed(f"the order's {name} is {value!r}, expected {words}")
     if order["role"] not in DESCRIPTORS_OF_ROLE:
         raise OrderFailed(f"unknown role '{order['role']}'; known are {', '.join(DESCRIPTORS_OF_ROLE)}")
     return order
