@@ -24,8 +24,9 @@ class Watched:
 
 
 class Watchdog:
-    def __init__(self, proc: Path = PROC) -> None:
+    def __init__(self, proc: Path = PROC, inherited_shared: int = 0) -> None:
         self._proc = proc
+        self._inherited_shared = inherited_shared  # bytes of shared memory that each child has from the zygote
         # A fork begins with every page of the zygote. Inherited pages cost nothing until they are written to, so they
         # are not counted.
         self._inherited = memory_of(proc / "self")[0]
@@ -57,7 +58,7 @@ class Watchdog:
             total += max(0, private - self._inherited)
             shared_most = max(shared_most, shared)
         # Processes of one child mostly share the same memory, so it is counted once. The judge's window is part of it.
-        return total + shared_most
+        return total + max(0, shared_most - self._inherited_shared)
 
 
 def descendants(proc: Path, pid: int) -> list[int]:

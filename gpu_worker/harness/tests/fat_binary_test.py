@@ -90,6 +90,15 @@ class Copies(unittest.TestCase):
         found = copies_of(first + bytes(24) + second + bytes(8), 90)
         self.assertEqual([each.address for each in found], [0x1000, 0x1000 + len(first) + 24])
 
+    def test_another_version_is_an_error(self) -> None:
+        whole = fat(entry(ELF, 90, code_for(90)))
+        header, first = bytearray(whole), bytearray(whole)
+        header[4] = 2
+        first[19] = 2
+        for other in (bytes(header), bytes(first), whole + b"unknown!" * 2, whole + bytes(128) + whole):
+            with self.assertRaises(ValueError):
+                copies_of(other, 90)
+
     def test_what_ends_beyond_its_section_is_an_error(self) -> None:
         whole = fat(entry(ELF, 90, code_for(90)))
         longer = bytearray(whole)

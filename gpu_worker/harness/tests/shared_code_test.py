@@ -2,6 +2,7 @@
 for another one. Each test loads a library of its own, which gcc or nvcc makes, in a process of its own.
 """
 
+import importlib.metadata
 import os
 import shutil
 import struct
@@ -114,7 +115,8 @@ class SharedCode(unittest.TestCase):
         broken = bytearray(fat(entry(ELF, 90, code_for(90))))
         broken[80:84] = b"none"
         told = self.run_with(self.library(bytes(broken)), "print(is_changed)")
-        self.assertEqual(told, "none: a process that decompresses device code failed\nFalse\n")
+        self.assertIn("none: a process that decompresses device code failed\nFalse\n", told)
+        self.assertIn("zstd refuses", told)
 
     def test_a_library_that_looks_otherwise_stays(self) -> None:
         whole = fat(entry(ELF, 90, code_for(90)))
@@ -123,12 +125,22 @@ class SharedCode(unittest.TestCase):
         told = self.run_with(self.library(bytes(longer)), "print(is_changed, size)")
         self.assertIn("False 0\n", told)
         self.assertIn("kqcase.so keeps its compressed code: the entry at", told)
-        self.assertEqual(self.run_with(self.library(whole, magic=7), "print(is_changed)"), "False\n")
+        told = self.run_with(self.library(whole, magic=7), "print(is_changed)")
+        self.assertEqual(told, "none: no library has a pointer to its code that can be changed\nFalse\n")
 
     def test_nothing_is_copied_beyond_the_limit(self) -> None:
         library = self.library(fat(entry(ELF, 90, b"x" * (2 << 20))))
         told = self.run_with(library, "print(is_changed)")
         self.assertRegex(told, r"^none: decompressed it would have 20\d+ bytes, .* may spend 1048576 on it\nFalse\n$")
+
+    def test_a_zygote_does_so_for_the_architecture_that_it_is_told(self) -> None:
+        """The limit of one byte makes the zygote say that it has looked; it starts all the same."""
+        code = "from world import Zygote; z = Zygote(more=('--arch', 'sm_90', '--shared-code-bytes', '1')); z.close()"
+        program = [sys.executable, "-c", code]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+        if importlib.metadata.version("torch").endswith("cpu"):
+            self.skipTest("torch has no device code here")
+        self.assertRegex(done.stderr, r"device code stays compressed: decompressed it would have \d{10} bytes")
 
     @unittest.skipUnless(shutil.which("nvcc"), "nvcc is not installed, so no library has code that nvcc compressed")
     def test_a_copy_of_what_nvcc_compressed_is_what_nvcc_writes_uncompressed(self) -> None:

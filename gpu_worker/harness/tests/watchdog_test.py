@@ -29,6 +29,14 @@ class Watching(unittest.TestCase):
             f"Name:\tx\nRssAnon:\t{anon_gib << 20} kB\nRssFile:\t999999999 kB\nRssShmem:\t{shared_gib << 20} kB\n"
         )
 
+    def test_shared_memory_that_was_inherited_costs_nothing(self) -> None:
+        watchdog = Watchdog(self.proc, inherited_shared=2 * GIB)
+        self.process("7", shared_gib=3)
+        watchdog.watch(7, GIB)
+        self.assertEqual(watchdog.over_limit(), [])
+        watchdog.watch(7, GIB - 1)
+        self.assertEqual(watchdog.over_limit(), [7])
+
     def test_what_was_inherited_costs_nothing(self) -> None:
         watchdog = Watchdog(self.proc)
         self.process("7", anon_gib=1, children="8 ")

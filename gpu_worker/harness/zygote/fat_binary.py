@@ -3,7 +3,7 @@
 A fat binary is what nvcc makes of one source file: a header, then one entry for each architecture, whose code is an ELF
 file or PTX. Two sections of a library are about them: .nv_fatbin holds the fat binaries, and .nvFatBinSegment holds one
 wrapper for each, with its address. NVIDIA does not document the format. The fields below are those that nvcc 13.0
-writes with --compress-mode none and with size. Whatever looks otherwise raises ValueError.
+writes with --compress-mode none and with size. Other versions, and whatever does not fit together, raise ValueError.
 """
 
 import struct
@@ -11,18 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 WRAPPER = struct.Struct("<IIQQ")  # magic, version, address of the fat binary, null
-WRAPPER_MAGIC = 0x466243B1
+WRAPPER_BEGIN = (0x466243B1, 1)
 WRAPPER_POINTER = 8  # where the address lies in a wrapper
 HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of all entries
-HEADER_MAGIC = 0xBA55ED50
+HEADER_BEGIN = (0xBA55ED50, 1)
 # Kind, version, bytes of this header, bytes of the padded code, bytes of the compressed code or 0, an unknown field,
 # version of the code (2), architecture, place of a name (2), flags, an unknown field, bytes of the decompressed code
 # or 0.
 ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 PADDED, COMPRESSED, ARCHITECTURE, FLAGS, DECOMPRESSED = 3, 4, 8, 11, 13  # the places of those fields
+ENTRY_VERSION = 0x101
 PTX, ELF = 1, 2  # kinds
 ZSTD = 0x8000  # the flag of code that zstd has compressed
 ALIGNMENT = 8  # of fat binaries, entries and code
+PADDING_MAX = 64  # bytes between two fat binaries
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ def sections(file: memoryview) -> dict[str, Section]:
         raise ValueError("not an ELF file of 64 bits, lowest byte first")
     (table,) = struct.unpack_from("<Q", file, 40)
     entry_size, count, names_index = struct.unpack_from("<HHH", file, 58)
+    if names_index >= count:
+        raise ValueError("the file has no names of sections")
     rows = [struct.unpack_from("<IIQQQQ", file, table + entry_size * index) for index in range(count)]
     names = bytes(file[rows[names_index][4] :][: rows[names_index][5]])
     return {
@@ -80,19 +84,22 @@ def copies(file: memoryview, section: Section, architecture: int) -> list[Copy]:
     architecture, like 90.
     """
     found = []
-    at, end = section.offset, section.offset + section.size
+    at, end, padding = section.offset, section.offset + section.size, 0
     while at + HEADER.size <= end:
-        magic, _, header_size, size = HEADER.unpack_from(file, at)
-        if magic != HEADER_MAGIC:
-            at += ALIGNMENT  # padding between two fat binaries
+        magic, version, header_size, size = HEADER.unpack_from(file, at)
+        if bytes(file[at : at + ALIGNMENT]) == bytes(ALIGNMENT) and padding < PADDING_MAX:
+            at, padding = at + ALIGNMENT, padding + ALIGNMENT
             continue
+        if (magic, version) != HEADER_BEGIN:
+            raise ValueError(f"no fat binary of version {HEADER_BEGIN[1]} begins at {at}")
+        padding = 0
         first, last = at + header_size, at + header_size + size
         if header_size < HEADER.size or last > end:
             raise ValueError(f"the fat binary at {at} ends beyond its section")
         entries = tuple(chosen(file, list(raw_entries(file, first, last)), architecture))
         if any(entry.is_compressed for entry in entries):
             total = sum(len(entry.header) + padded(entry.size) for entry in entries)
-            header = HEADER.pack(*HEADER.unpack_from(file, at)[:3], total) + bytes(file[at + HEADER.size : first])
+            header = HEADER.pack(magic, version, header_size, total) + bytes(file[at + HEADER.size : first])
             found.append(Copy(section.address + at - section.offset, header, entries))
         at = last
     return found
@@ -106,6 +113,8 @@ def raw_entries(data: memoryview, at: int, end: int) -> Iterator[tuple[int, tupl
         fields = ENTRY.unpack_from(data, at)
         yield at, fields
         header_size, size = fields[2], fields[PADDED]
+        if fields[1] != ENTRY_VERSION:
+            raise ValueError(f"the entry at {at} has version {fields[1]:#x}, and {ENTRY_VERSION:#x} is known")
         if header_size < ENTRY.size or at + header_size + size > end or fields[COMPRESSED] > size:
             raise ValueError(f"the entry at {at} ends beyond its fat binary")
         at += header_size + size

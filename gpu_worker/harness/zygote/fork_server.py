@@ -108,13 +108,9 @@ def main(
         control.send(json.dumps({"error": words}).encode())
         return 3
     huge_pages.finish_imports()
-    if architecture != 0:
-        try:
-            shared_code.share(architecture, shared_code_bytes_max)
-        except shared_code.NoSharedCode as error:
-            print(f"kq: device code stays compressed: {error}", file=sys.stderr, flush=True)
+    shared_bytes = share_code(architecture, shared_code_bytes_max) if architecture != 0 else 0
     try:
-        server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
+        server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores, shared_bytes)
         layers = server.probe_sandbox()
     except (OSError, OrderFailed) as error:
         control.send(json.dumps({"error": f"this machine allows no sandbox: {error}"}).encode())
@@ -124,6 +120,17 @@ def main(
         server.import_ahead()
     server.loop()
     return 0
+
+
+def share_code(architecture: int, bytes_max: int) -> int:
+    """Returns how many bytes of decompressed device code children inherit. Without it they work as well, so no failure
+    ends the zygote.
+    """
+    try:
+        return shared_code.share(architecture, bytes_max)
+    except Exception as error:
+        print(f"kq: torch's device code stays compressed: {error}", file=sys.stderr, flush=True)
+        return 0
 
 
 @dataclass
@@ -145,6 +152,7 @@ class ForkServer:
         huge_pages: HugePages,
         with_cgroups: bool,
         cores: Set[int],
+        shared_bytes: int = 0,
     ) -> None:
         from harness.sandbox.cgroup import Cgroups
         from harness.sandbox.sandbox import ALL_LAYERS
@@ -157,7 +165,7 @@ class ForkServer:
         self._huge_pages = huge_pages
         self._layers_wanted = ALL_LAYERS
         self._cgroups = Cgroups.find() if with_cgroups else None
-        self._watchdog = Watchdog() if self._cgroups is None else None
+        self._watchdog = Watchdog(inherited_shared=shared_bytes) if self._cgroups is None else None
         self._children: dict[int, ForkedChild] = {}
         # No process of a job may inspect the zygote. Processes that outlive a child become children of the zygote,
         # which kills them.
@@ -499,8 +507,9 @@ def validate_order(order: dict[str, Any]) -> dict[str, Any]:
     """Fills in the defaults of an order and checks the types of its fields. Raises OrderFailed."""
     for name, (kind, default) in ORDER_FIELDS.items():
         value = order.setdefault(name, default)
-        if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
-            words = {int: "a number", list: "a list"}.get(kind, "a text")
+        numbers = value if isinstance(value, list) else [value] if kind is int else []
+        if not isinstance(value, kind) or not all(isinstance(each, int) and each >= 0 for each in numbers):
+            words = {int: "a number", list: "a list of numbers"}.get(kind, "a text")
             raise OrderFailed(f"the order's {name} is {value!r}, expected {words}")
     if order["role"] not in DESCRIPTORS_OF_ROLE:
         raise OrderFailed(f"unknown role '{order['role']}'; known are {', '.join(DESCRIPTORS_OF_ROLE)}")

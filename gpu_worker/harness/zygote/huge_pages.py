@@ -1,5 +1,5 @@
 """Huge pages for the memory of the zygote, so that its forks are cheap. The zygote uses this module; a child that
-compiles, or that uses a GPU, calls enable_for_process().
+compiles, or that warms up on a GPU, calls enable_for_process().
 
 A fork copies one page table entry for each page that was written to, and the end of the child frees each again. The
 imports of the zygote leave about 70,000 small pages, and a child is two forks. In pages of 2 MB the same memory takes
@@ -10,7 +10,7 @@ heap's (GLIBC_TUNABLES, set by the process that starts the zygote). These two ar
 memory that libraries allocate themselves can only be moved afterwards (collapse), which takes 0.1 to 0.6 s; the fork
 server therefore does that once a zygote has served some children.
 
-Huge pages are switched off for children, except for those that compile and those on a GPU.
+Huge pages are switched off for children, except for those that compile and those that warm up on a GPU.
 """
 
 import ctypes
@@ -85,8 +85,8 @@ class HugePages:
 
 
 def enable_for_process() -> None:
-    """Switches huge pages on again for a process that needs much memory for a short time: NVRTC touches 2,300 small
-    pages fewer, and a child on a GPU launches its first 38 kernels of torch in 0.43 s instead of 0.61 (H200).
+    """Switches huge pages on again for a process that fills much memory for a short time: NVRTC touches 2,300 small
+    pages fewer, and CUDA copies each module that it loads to fresh memory.
     """
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4

@@ -1,18 +1,19 @@
 """Decompressed device code of torch's libraries, which the zygote makes once and all its children share.
 
-Since CUDA 13 libraries have their device code compressed by zstd. CUDA decompresses a module, which is up to 22 MB of
-torch's, whenever a process launches the first kernel of it: with the copies of this file such a launch takes half the
-time. A copy lies in memory that no process can write to any more (a sealed memfd). The zygote puts the address of the
-copy where the library has the address of the original, before CUDA reads it; nothing else of a library changes.
+Since CUDA 13 libraries have their device code compressed by zstd. CUDA decompresses a module in each process that
+launches a kernel of the module for the first time; with the copies of this file such a launch takes half the time. A
+copy lies in memory that no process can write to any more (a sealed memfd). The zygote puts the address of the copy
+where the library has the address of the original, before CUDA reads it; nothing else of a library changes.
 
-A library whose device code looks otherwise than fat_binary.py knows stays as it is, and so do all of them where the
-worker has little memory, or where there is no libzstd.
+A library whose fat binaries are of a form that fat_binary.py does not know stays as it is. All libraries stay as they
+are where the worker has little memory, where there is no libzstd, and where zstd cannot decompress an entry.
 """
 
 import ctypes
 import fcntl
 import mmap
 import os
+import signal
 import struct
 import sys
 from collections.abc import Iterator
@@ -25,9 +26,14 @@ from harness.zygote.fat_binary import Copy
 # The libraries whose kernels jobs use, by the begin of their names. The code of the others is as large again.
 LIBRARIES = ("libtorch_cuda.so", "libcublas.so", "libcublasLt.so", "libcudnn_")
 CUDNN = "libcudnn.so"  # which loads libraries beside it at the first convolution
-PROCESSES_MAX = 8  # that decompress; one takes 2 to 3 s for everything
+PROCESSES_MAX = 8  # that decompress
 COPY_ALIGNMENT = 64
-SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+CONTROL_FD_MIN = 3  # the first descriptor that is not standard input, output or error
+# Of linux/memfd.h, linux/fcntl.h and linux/prctl.h: a Python that was built with an old C library lacks some of them.
+MFD_CLOEXEC, MFD_ALLOW_SEALING = 1, 2
+F_ADD_SEALS = 1033
+F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1, 2, 4, 8
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -67,17 +73,18 @@ def share(architecture: int, bytes_max: int) -> int:
         address = sealed_memory(size, libraries)
     except OSError as error:
         raise NoSharedCode(f"there is no memory for decompressed code: {error}") from error
-    for library in libraries:
-        use_copies(library, address)
+    if sum(use_copies(library, address) for library in libraries) == 0:
+        raise NoSharedCode("no library has a pointer to its code that can be changed")
     return size
 
 
 def load_cudnn() -> None:
-    """Loads the libraries of cuDNN that it would load itself at the first convolution. Without cuDNN nothing happens,
-    and one that cannot be loaded is left to cuDNN.
+    """Loads the libraries of cuDNN that it would load itself at the first convolution: those beside it, of its version.
+    Without cuDNN nothing happens, and a library that cannot be loaded is left to cuDNN.
     """
     for library in list(mapped_libraries((CUDNN,))):
-        for path in sorted(Path(library.path).parent.glob("libcudnn_*.so*")):
+        version = os.path.basename(library.path).removeprefix(CUDNN)
+        for path in sorted(Path(library.path).parent.glob(f"libcudnn_*.so{version}")):
             try:
                 ctypes.CDLL(str(path))
             except OSError:
@@ -125,11 +132,14 @@ def find_copies(architecture: int) -> tuple[list[Library], int]:
 
 def sealed_memory(size: int, libraries: list[Library]) -> int:
     """Returns the address of memory with the copies, which no process can write to any more."""
-    memory = os.memfd_create("kq_device_code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    libc = ctypes.CDLL(None, use_errno=True)
+    memory = libc.memfd_create(b"kq_device_code", MFD_CLOEXEC | MFD_ALLOW_SEALING)
+    if memory < 0:
+        raise OSError(ctypes.get_errno(), "memfd_create failed")
     try:
         os.ftruncate(memory, size)
         decompress(memory, libraries)
-        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, SEALS)
+        fcntl.fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
         return map_for_ever(memory, size)
     finally:
         os.close(memory)
@@ -167,29 +177,39 @@ def find_zstd() -> ctypes.CDLL:
 
 
 def write_and_exit(zstd: ctypes.CDLL, memory: int, work: list[tuple[str, int, Copy]]) -> None:
-    """Writes some copies, and ends this process with 0 if all of them were right."""
+    """Writes some copies, and ends this process with 0 if all of them were right. The process ends with the zygote, and
+    has none of its sockets.
+    """
     code = 1
     try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.closerange(CONTROL_FD_MIN, memory)
+        os.closerange(memory + 1, os.sysconf("SC_OPEN_MAX"))
         for path, at, copy in work:
-            with open(path, "rb", buffering=0) as library:
-                parts = [copy.header]
-                for entry in copy.entries:
-                    stored = os.pread(library.fileno(), entry.stored, entry.offset)
-                    parts += [entry.header, decompressed(zstd, stored, entry.size) if entry.is_compressed else stored]
-                    parts.append(bytes(fat_binary.padded(entry.size) - entry.size))
-            whole = b"".join(parts)
-            if len(whole) != copy.size or os.pwrite(memory, whole, at) != copy.size:
-                break
-        else:
-            code = 0
+            write_copy(zstd, memory, path, at, copy)
+        code = 0
+    except BaseException as error:
+        print(f"kq: device code cannot be decompressed: {error}", file=sys.stderr, flush=True)
     finally:
         os._exit(code)
+
+
+def write_copy(zstd: ctypes.CDLL, memory: int, path: str, at: int, copy: Copy) -> None:
+    with open(path, "rb", buffering=0) as library:
+        parts = [copy.header]
+        for entry in copy.entries:
+            stored = os.pread(library.fileno(), entry.stored, entry.offset)
+            parts += [entry.header, decompressed(zstd, stored, entry.size) if entry.is_compressed else stored]
+            parts.append(bytes(fat_binary.padded(entry.size) - entry.size))
+    whole = b"".join(parts)
+    if len(whole) != copy.size or os.pwrite(memory, whole, at) != copy.size:
+        raise ValueError(f"a copy of {copy.size} bytes of {path} could not be written")
 
 
 def decompressed(zstd: ctypes.CDLL, stored: bytes, size: int) -> bytes:
     code = ctypes.create_string_buffer(size)
     if zstd.ZSTD_decompress(code, size, stored, len(stored)) != size:
-        raise ValueError("zstd cannot decompress an entry")
+        raise ValueError(f"zstd refuses {len(stored)} bytes that should become {size}")
     return code.raw
 
 
@@ -206,18 +226,19 @@ def map_for_ever(memory: int, size: int) -> int:
     return int(address)
 
 
-def use_copies(library: Library, address: int) -> None:
-    """Sets the pointers of a library's wrappers to the copies. A wrapper that looks otherwise keeps its pointer."""
-    base = library.mapped.base
-    new = {base + copy.address: address + at for at, copy in library.copies}
-    for place in range(
-        library.wrappers.address, library.wrappers.address + library.wrappers.size, fat_binary.WRAPPER.size
-    ):
+def use_copies(library: Library, address: int) -> int:
+    """Sets the pointers of a library's wrappers to the copies. Returns how many were set: a wrapper that cannot be
+    written, or is of another form, keeps its pointer.
+    """
+    base, size = library.mapped.base, fat_binary.WRAPPER.size
+    copies = {base + copy.address: address + at for at, copy in library.copies}
+    count = 0
+    for place in range(library.wrappers.address, library.wrappers.address + library.wrappers.size, size):
         wrapper = base + place
-        if not any(
-            wrapper in area and wrapper + fat_binary.WRAPPER.size <= area.stop for area in library.mapped.writable
-        ):
+        if not any(wrapper in area and wrapper + size <= area.stop for area in library.mapped.writable):
             continue
-        magic, _, original, _ = fat_binary.WRAPPER.unpack(ctypes.string_at(wrapper, fat_binary.WRAPPER.size))
-        if magic == fat_binary.WRAPPER_MAGIC and original in new:
-            ctypes.c_uint64.from_address(wrapper + fat_binary.WRAPPER_POINTER).value = new[original]
+        *begin, original, _ = fat_binary.WRAPPER.unpack(ctypes.string_at(wrapper, size))
+        if tuple(begin) == fat_binary.WRAPPER_BEGIN and original in copies:
+            ctypes.c_uint64.from_address(wrapper + fat_binary.WRAPPER_POINTER).value = copies[original]
+            count += 1
+    return count
