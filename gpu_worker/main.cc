@@ -314,8 +314,9 @@ Expected<void> run(const Flags& flags) {
                         .harness = harness_of(sys::program_directory()),
                         .stub = sys::program_directory() + "/../lib/kq/libkqstub.so",
                         .gives_up = is_start_given_up});
+  // A device that could not be opened has its part of the processors all the same (sys::cores_of_lane).
   const BuildResources resources{.cores = sys::usable_cores(),
-                                 .lanes = lanes.size(),
+                                 .lanes = lanes.size() + (only_builds ? 0 : tested.unopened.size()),
                                  .gpu_lanes = flags.children_ahead == 0 ? 0 : count_gpu_lanes(lanes),
                                  .memory_bytes = usable_memory_bytes(),
                                  .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)};
@@ -325,7 +326,6 @@ Expected<void> run(const Flags& flags) {
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
                                   .no_gpu_arch = "sm_90",
                                   .cores = cores_of_builds(resources, flags.builds),
-                                  .header_cores = cores_of_headers(resources),
                                   .alone_host_bytes = usable_memory_bytes() / 4 * 3,
                                   .header_host_bytes = header_host_bytes(usable_memory_bytes()),
                                   .headers_at_once = headers_at_once(sys::usable_cores(), usable_memory_bytes())},

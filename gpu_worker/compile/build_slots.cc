@@ -1,6 +1,7 @@
 #include "gpu_worker/compile/build_slots.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sys/cores.h"
 
@@ -18,18 +19,14 @@ std::uint64_t cores_of_lanes(const BuildResources& resources) {
 }  // namespace
 
 std::uint64_t cores_kept_by_lane(const BuildResources& resources) {
-  return resources.lanes == 0 ? 0 : (cores_of_lanes(resources) + resources.lanes - 1) / resources.lanes;
+  return resources.lanes == 0 ? 0 : cores_of_lanes(resources) / resources.lanes;
 }
 
 std::vector<int> cores_of_builds(const BuildResources& resources, std::uint32_t builds_wanted) {
+  constexpr std::size_t kCoresMin = 4;  // a build has steps that run side by side
+  if (resources.lanes == 0) return {};
   auto cores = sys::cores_beside_lanes(resources.lanes, cores_kept_by_lane(resources));
-  if (resources.lanes == 0 || builds_wanted > cores.size()) return {};
-  return cores;
-}
-
-std::vector<int> cores_of_headers(const BuildResources& resources) {
-  if (cores_of_builds(resources, 0).empty()) return {};
-  return sys::cores_beside_lanes(resources.lanes, cores_kept_by_lane(resources) / 2);
+  return cores.size() < std::max<std::size_t>(kCoresMin, builds_wanted) ? std::vector<int>() : std::move(cores);
 }
 
 std::uint32_t build_slots(const BuildResources& resources) {

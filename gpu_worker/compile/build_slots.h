@@ -1,4 +1,4 @@
-// How many builds a worker runs at once by itself.
+// How many builds a worker runs at once by itself, and on which processors.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,8 @@ struct BuildResources {
 // Returns how many cores each lane keeps for itself: for its judge, a child, and children that warm up.
 std::uint64_t cores_kept_by_lane(const BuildResources& resources);
 // Returns the processors of builds: those that no lane keeps for itself. Returns an empty list, which means all, where
-// none is left, and where more builds than that are wanted at once.
+// fewer than four are left, and where --builds requests more builds at once than are left.
 std::vector<int> cores_of_builds(const BuildResources& resources, std::uint32_t builds_wanted);
-// Returns the processors on which prefixes of torch's headers are made, in the first minute of a worker: a lane keeps
-// half as many for itself. Returns an empty list, which means all, where builds use all.
-std::vector<int> cores_of_headers(const BuildResources& resources);
 
 // Returns the number of concurrent builds: as many as there are cores that neither lanes nor their children that warm
 // up need, since jobs on a GPU take a third longer where more processes compute than there are cores; and as fit into
@@ -32,7 +29,7 @@ std::vector<int> cores_of_headers(const BuildResources& resources);
 // least 1 and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
 
-// Returns the private memory that the making of one prefix may take: 16 GiB for the ten parts of the archive of bodies,
+// Returns the private memory that the making of one prefix may take: 16 GiB for the parts of the archive of bodies,
 // where that is at most a sixth of the memory; else 0, which means as much as a build.
 std::uint64_t header_host_bytes(std::uint64_t memory_bytes);
 

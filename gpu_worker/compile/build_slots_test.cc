@@ -44,17 +44,29 @@ TEST(cores_kept_by_lane, leave_the_others_to_builds) {
   EXPECT_EQ(kept(16, 1, 0), 2u);
   EXPECT_EQ(kept(64, 8, 8), 5u);
   EXPECT_EQ(kept(16, 2, 1), 5u) << "all lanes keep equally many";
+  EXPECT_EQ(kept(32, 8, 8), 3u);
   EXPECT_EQ(kept(2, 1, 1), 2u);
   EXPECT_EQ(kept(16, 0, 0), 0u);
+}
+
+TEST(cores_kept_by_lane, leave_a_processor_to_each_build) {
+  for (std::uint64_t cores = 1; cores <= 128; ++cores) {
+    for (std::uint64_t lanes = 1; lanes <= 8; ++lanes) {
+      for (const std::uint64_t gpu_lanes : {std::uint64_t{0}, std::uint64_t{1}, lanes}) {
+        const BuildResources resources{.cores = cores, .lanes = lanes, .gpu_lanes = gpu_lanes};
+        const auto left = static_cast<std::int64_t>(cores - lanes * cores_kept_by_lane(resources));
+        EXPECT_TRUE(left <= 0 || slots(cores, lanes, 4096, gpu_lanes) <= static_cast<std::uint32_t>(left))
+            << cores << " cores, " << lanes << " lanes";
+      }
+    }
+  }
 }
 
 TEST(cores_of_builds, are_all_where_there_is_no_lane_or_more_builds_are_wanted) {
   const auto cores = static_cast<std::uint64_t>(sys::usable_cores());
   EXPECT_TRUE(cores_of_builds({.cores = cores}, 0).empty());
-  EXPECT_TRUE(cores_of_headers({.cores = cores}).empty());
   const BuildResources one_lane{.cores = cores, .lanes = 1};
-  EXPECT_EQ(cores_of_builds(one_lane, 0).size(), cores > 2 ? cores - 2 : 0);
-  EXPECT_EQ(cores_of_headers(one_lane).size(), cores > 2 ? cores - 1 : 0);
+  EXPECT_EQ(cores_of_builds(one_lane, 0).size(), cores >= 6 ? cores - 2 : 0);
   EXPECT_TRUE(cores_of_builds(one_lane, static_cast<std::uint32_t>(cores)).empty());
 }
 

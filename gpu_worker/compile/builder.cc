@@ -379,8 +379,8 @@ Expected<Builder::Traced> Builder::trace(const Job& job, const ExtensionManifest
     return Traced{.verdict = std::move(end.verdict), .calls = {}};
   const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
   if (!text) return Traced{.verdict = {}, .calls = {}};  // the child died before its calls; the run reports how
-  const auto refused = [](std::string sentence) {
-    return Traced{.verdict = build_ended(VerdictName::build_failed, {}, std::move(sentence)), .calls = {}};
+  const auto refused = [](const std::string& sentence) {
+    return Traced{.verdict = build_ended(VerdictName::build_failed, {}, sentence), .calls = {}};
   };
   const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
   if (complaint && !complaint->empty()) return refused(*complaint);
@@ -436,9 +436,9 @@ Expected<bool> Builder::compile_calls(const Job& job, const std::vector<Extensio
   // The guard judges all calls before any is compiled.
   const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
   for (const ExtensionCall& call : calls) {
-    if ((built.verdict = judge_call(
-             call, [&] { return !time.over(); }, policy_of(job.lease))))
-      return false;
+    built.verdict = judge_call(
+        call, [&] { return !time.over(); }, policy_of(job.lease));
+    if (built.verdict) return false;
     if (auto over = time.over()) {
       KQ_TRY_VALUE(built.verdict, std::move(*over));
       return false;
@@ -586,7 +586,6 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
                          .shared = {},
                          .uid = uid,
                          .host_bytes = std::max(options_.host_bytes, options_.header_host_bytes),
-                         .cores = options_.header_cores,
                          .limit_ms = kHeaderLimitMs,
                          .whole_limit_ms = kHeaderLimitMs};
   const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);

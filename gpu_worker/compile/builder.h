@@ -45,11 +45,10 @@ inline constexpr std::uint32_t kHeaderUidOffset = kPreforkedUidOffset - kHeaders
 inline constexpr int kTracesMax = 16;
 
 struct BuilderOptions {
-  std::string scratch;                 // parent of scratch directories
-  std::uint32_t uid = 0;               // user id of slot 0's children; slot k has uid + k; 0: this process's user
-  std::string no_gpu_arch;             // the architecture of device code if the lease's device has none
-  std::vector<int> cores = {};         // processors of builds; empty: all
-  std::vector<int> header_cores = {};  // processors on which prefixes are made; empty: all
+  std::string scratch;          // parent of scratch directories
+  std::uint32_t uid = 0;        // user id of slot 0's children; slot k has uid + k; 0: this process's user
+  std::string no_gpu_arch;      // the architecture of device code if the lease's device has none
+  std::vector<int> cores = {};  // processors of builds, but not of the making of prefixes; empty: all
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling Triton kernels; the run compiles what is left

@@ -16,6 +16,7 @@
 
 #include "gpu_worker/compile/object.h"
 #include "gpu_worker/compile/test_builds.h"
+#include "sys/cores.h"
 
 namespace kq::worker {
 namespace {
@@ -399,6 +400,19 @@ TEST_F(BuilderTest, an_error_in_inline_source_has_the_line_of_the_file) {
       << evidence(built).message;
   EXPECT_EQ(evidence(built).place, "k.py:4");
   EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
+}
+
+// The call does not compile, and is made only on the processor of the builder. With one processor that is the only one.
+TEST_F(BuilderTest, builds_run_on_the_processors_of_the_builder) {
+  const int core = sys::cores_beside_lanes(1, 0).back();
+  Builder builder(
+      {.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .cores = {core}},
+      BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const std::string source =
+      "import os\nfrom torch.utils.cpp_extension import load_inline\n"
+      "if os.sched_getaffinity(0) == {" +
+      std::to_string(core) + "}:\n    load_inline('small', 'int number = unheard_of;', no_implicit_headers=True)\n";
+  EXPECT_EQ(verdict_of(builder.build(lease_of(Backend::torch, {{"k.py", source}}))), "build_failed");
 }
 
 TEST_F(BuilderTest, a_call_that_does_not_compile_is_compiled_once) {

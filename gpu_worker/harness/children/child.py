@@ -12,6 +12,7 @@ What process C then does depends on the role of its order: it waits for a job (p
 profiler or the problem's own program, makes the code that children with a GPU begin with, or becomes kq-launcher.
 """
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -102,7 +103,8 @@ class Child:
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             join()
             if self.cores:
-                os.sched_setaffinity(0, self.cores)
+                with contextlib.suppress(OSError):  # none of these processors is left to the worker
+                    os.sched_setaffinity(0, self.cores)
             self.sandbox.enter()
             c = os.fork()
             if c == 0:

@@ -64,11 +64,11 @@ BODIES_HEADERS = ("torch/extension.h", "torch/script.h")  # the headers of all p
 NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
 SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
-# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies. Where there
-# are many processors, each compiles a part.
+# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies. Where many
+# parts can be compiled at once, there are as many.
 ARCHIVE_PARTS = 2
 ARCHIVE_PARTS_MAX = 10
-MANY_CORES = 8
+MANY_CORES = 8  # that have memory for a part each
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
 # Lines that a source may have before the header without changing it.
 INCLUDE = re.compile(r"#\s*include\s*(?P<mark>[<\"])(?P<name>[^>\"]+)[>\"]")
@@ -290,6 +290,12 @@ def make_header(job: Job, tools: Toolchain, flags: list[str], source: Path) -> N
     compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
 
 
+def archive_parts(cores: int, memory_mib: int) -> int:
+    """Returns into how many parts the archive is divided."""
+    at_once = min(cores, memory_mib // ARCHIVE_PART_MIB[1])
+    return min(at_once, ARCHIVE_PARTS_MAX) if at_once >= MANY_CORES else ARCHIVE_PARTS
+
+
 def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:
     """Compiles the bodies in parts, side by side. Each part is all headers with a share of the bodies."""
     source = job.work / "prefix.cpp"
@@ -297,8 +303,7 @@ def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:
     flags = [*HOST_FLAGS, STANDARD, *own, "-O1"]
     stripper, _ = read_headers(job, tools, [*flags, *tools.includes(False)], source)
     room = MemoryRoom(memory_of_build_mib())
-    cores = len(os.sched_getaffinity(0))
-    part_count = min(cores, ARCHIVE_PARTS_MAX) if cores >= MANY_CORES else ARCHIVE_PARTS
+    part_count = archive_parts(len(os.sched_getaffinity(0)), room.mib)
 
     def compile_part(part: int) -> str:
         text, made = job.work / f"bodies{part}.cpp", job.work / f"bodies{part}.o"

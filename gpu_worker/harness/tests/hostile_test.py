@@ -231,11 +231,11 @@ class ZygoteItself(unittest.TestCase):
     def test_a_build_keeps_to_the_cores_of_its_order(self) -> None:
         core = max(os.sched_getaffinity(0))
         zygote = Zygote()
-        self.addCleanup(zygote.close)
         root = tempfile.TemporaryDirectory(prefix="kq-harness.")
         self.addCleanup(root.cleanup)
         files = {"problem.py": RELU, "new.py": "import time\ntime.sleep(60)\n"}
         build = Child(zygote, Path(root.name) / "1", files, role="record", cores=[core])
+        self.addCleanup(zygote.close)  # before the folder is removed
         other = Child(zygote, Path(root.name) / "2", {"problem.py": RELU, "new.py": RELU_NEW})
         self.addCleanup(other.close)
         self.assertEqual(os.sched_getaffinity(build.pid), {core})

@@ -7,10 +7,11 @@ import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import torch
 from harness.children.job import Job
-from harness.extensions import compile_child
+from harness.extensions import compile_child, torch_prefix
 from harness.extensions.builder import ExtensionBuilder
 from harness.extensions.cuda.nvcc_headers import find_edits, without_edits
 from harness.extensions.header_bodies import Unreadable, without_bodies
@@ -154,13 +155,18 @@ class Prefixes(unittest.TestCase):
         (self.root / f"making-{variant}/out").rename(prefixes / variant)
         return prefixes
 
+    def test_the_bodies_are_compiled_in_as_many_parts_as_can_be_compiled_at_once(self) -> None:
+        found = [torch_prefix.archive_parts(*each) for each in ((2, 99_999), (8, 16_384), (12, 16_384), (12, 4_096))]
+        self.assertEqual(found, [2, 8, 10, 2])
+
     def test_a_source_is_compiled_with_it_and_linked_with_the_bodies(self) -> None:
         self.make("extension-O1")
-        job = self.job("build", self.make("bodies-O1"))
+        with mock.patch.object(torch_prefix, "archive_parts", return_value=3):
+            job = self.job("build", self.make("bodies-O1"))
         prefix = find_prefix(job, "extension", "O1")
         assert prefix is not None and prefix.archive is not None
         objects = run(["ar", "t", str(prefix.archive)], self.root).text.split()
-        self.assertEqual(objects, ["bodies0.o", "bodies1.o"], "the bodies are compiled in parts")
+        self.assertEqual(objects, ["bodies0.o", "bodies1.o", "bodies2.o"], "the bodies are compiled in parts")
         self.assertNotIn("return width_", (prefix.folder / "header.h").read_text())
         source = self.root / "source.cpp"
         source.write_text(SOURCE)
