@@ -19,7 +19,7 @@ struct SocketAddress {
 };
 
 // Returns the address of tcp://HOST:PORT or ipc://PATH, and resolves the host name. Returns bad_input for any other
-// text, and our_fault if the host name cannot be resolved now.
+// text, and our_fault if the host name cannot be resolved now: "ENDPOINT: REASON".
 Expected<SocketAddress> socket_address(const std::string& endpoint);
 
 // Returns the path of an ipc:// endpoint, or an empty text for other endpoints and for abstract sockets (ipc://@NAME).

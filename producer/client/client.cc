@@ -6,6 +6,7 @@
 #include "core/codec/codec.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
+#include "net/local/address.h"
 #include "net/zmq/link.h"
 #include "producer/client/running_stack.h"
 #include "sys/clock.h"
@@ -124,9 +125,18 @@ std::string Client::place() const {
 
 Error Client::unanswered(std::int64_t timeout_ms) const {
   const std::string broker = "broker " + place() + (state_folder_.empty() ? "" : ",");
-  return Error{ErrorKind::our_fault, broker + " did not answer within " + seconds(timeout_ms) +
-                                         (state_folder_.empty() ? "; is it running? start one with: kq up"
-                                                                : "; see " + state_folder_ + "/broker.log")};
+  return Error{ErrorKind::our_fault, broker + " did not answer within " + seconds(timeout_ms) + advice()};
+}
+
+// Returns what the user may do about a silent broker, as the end of a sentence. An address that nobody knows is told,
+// since no broker that is started there would help.
+std::string Client::advice() const {
+  if (!state_folder_.empty()) return "; see " + state_folder_ + "/broker.log";
+  const bool is_one = url_.find(',') == std::string::npos;  // a broker with a standby has two URLs
+  const auto address = is_one ? net::socket_address(url_) : Expected<net::SocketAddress>();
+  if (!address && address.error().kind == ErrorKind::our_fault)
+    return "; its host has no address here (" + address.error().message.substr(url_.size() + 2) + ")";
+  return "; is it running? start one with: kq up";
 }
 
 Error Client::unexpected_reply(const ClientReply& reply) const {

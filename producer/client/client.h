@@ -71,6 +71,7 @@ class Client {
  private:
   Error unexpected_reply(const ClientReply& reply) const;
   Error unanswered(std::int64_t timeout_ms) const;
+  std::string advice() const;
   Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms,
                               std::int64_t timeout_ms);
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "producer/client/running_stack.h"
 #include "producer/client/scripted_link.h"
@@ -17,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 BrokerReply version(std::string text) {
   BrokerReply reply;
@@ -88,6 +90,17 @@ TEST(Client, says_that_no_broker_answers) {
   EXPECT_EQ(reply.error().message,
             "broker ipc:///tmp/kq.sock did not answer within 5 s; is it running? start one with: kq up");
   EXPECT_EQ(broker.now_ms, kAnswerTimeoutMs);
+}
+
+TEST(Client, says_that_the_host_of_a_silent_broker_has_no_address) {
+  ScriptedBroker broker;
+  broker.reachable = false;
+  const std::string url = "tcp://" + std::string(64, 'a') + ":5570";  // no label of a name has more than 63 characters
+  Client client(url, std::make_unique<ScriptedLink>(broker), [&] { return broker.now_ms; });
+  const auto reply = client.ask(BrokerQuery{});
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().message,
+              StartsWith("broker " + url + " did not answer within 5 s; its host has no address here ("));
 }
 
 TEST(Client, reports_a_silent_broker_once) {
