@@ -68,8 +68,9 @@ std::vector<int> rest_of(std::vector<int> cores, std::size_t lanes, std::size_t 
   if (lanes == 0) return cores;
   sort_by_core(cores, topology);
   const std::size_t share = cores.size() / lanes;
+  if (share == 0 || share < kept) return {};
   std::vector<int> rest;
-  for (std::size_t i = 0; i < cores.size() && share > 0; ++i) {
+  for (std::size_t i = 0; i < cores.size(); ++i) {
     if (i >= share * lanes || i % share >= kept) rest.push_back(cores[i]);
   }
   return rest;

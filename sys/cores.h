@@ -21,8 +21,8 @@ std::uint32_t usable_cores();
 std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes);
 // Divides any list of processors in the same way. `topology` is a directory like /sys/devices/system/cpu.
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology);
-// Returns the usable processors that are left when each of `lanes` lanes keeps `kept` of its own, or of all where there
-// is one lane. Returns an empty list where none is left.
+// Returns the usable processors that are left when each of `lanes` lanes keeps `kept` of its own; a single lane has
+// all. Returns an empty list where none is left, or a lane has fewer than `kept`.
 std::vector<int> cores_beside_lanes(std::size_t lanes, std::size_t kept);
 // Divides any list of processors in the same way.
 std::vector<int> rest_of(std::vector<int> cores, std::size_t lanes, std::size_t kept, const std::string& topology);

@@ -88,7 +88,8 @@ TEST_F(ShareOf, the_rest_is_what_each_lane_does_not_keep) {
   EXPECT_EQ(rest(0, 2).size(), 8u);
   EXPECT_TRUE(rest(1, 8).empty());
   EXPECT_TRUE(rest(2, 4).empty());
-  EXPECT_EQ(rest(9, 1).size(), 0u) << "more lanes than processors";
+  EXPECT_TRUE(rest(9, 1).empty()) << "more lanes than processors";
+  EXPECT_TRUE(rest(3, 3).empty()) << "a lane has two of them only";
 }
 
 TEST(core_list, is_read_as_it_is_written) {

@@ -103,7 +103,7 @@ class Child:
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             join()
             if self.cores:
-                with contextlib.suppress(OSError):  # none of these processors is left to the worker
+                with contextlib.suppress(OSError):  # where none of them is left to the worker, all are used
                     os.sched_setaffinity(0, self.cores)
             self.sandbox.enter()
             c = os.fork()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # What a step takes at most with torch's headers, in MiB, measured with torch 2.11 and CUDA 13.
 HOST_MIB = 1600  # g++ with the headers as they are
-ARCHIVE_PART_MIB = (2000, 1600)  # g++ that compiles half, or a tenth, of the bodies of torch's headers
+ARCHIVE_PART_MIB = (2000, 1600)  # g++ that compiles half, or an eighth or less, of the bodies of torch's headers
 PREFIX_HOST_MIB = 900  # g++ with a precompiled prefix
 DEVICE_HALF_MIB = 600  # nvcc without torch's headers
 FULL_MIB = {"cicc": 3000, "cudafe++": 2200, "other": HOST_MIB}

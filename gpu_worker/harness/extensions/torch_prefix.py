@@ -64,11 +64,11 @@ BODIES_HEADERS = ("torch/extension.h", "torch/script.h")  # the headers of all p
 NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
 SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
-# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies. Where many
-# parts can be compiled at once, there are as many.
+# Each part of the archive takes 16 s of a processor for all headers, and its share of 120 s for the bodies. Where
+# PARTS_AT_ONCE_MIN parts or more can be compiled at once, the archive has as many parts as can be.
 ARCHIVE_PARTS = 2
 ARCHIVE_PARTS_MAX = 10
-MANY_CORES = 8  # that have memory for a part each
+PARTS_AT_ONCE_MIN = 8
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
 # Lines that a source may have before the header without changing it.
 INCLUDE = re.compile(r"#\s*include\s*(?P<mark>[<\"])(?P<name>[^>\"]+)[>\"]")
@@ -293,7 +293,7 @@ def make_header(job: Job, tools: Toolchain, flags: list[str], source: Path) -> N
 def archive_parts(cores: int, memory_mib: int) -> int:
     """Returns into how many parts the archive is divided."""
     at_once = min(cores, memory_mib // ARCHIVE_PART_MIB[1])
-    return min(at_once, ARCHIVE_PARTS_MAX) if at_once >= MANY_CORES else ARCHIVE_PARTS
+    return min(at_once, ARCHIVE_PARTS_MAX) if at_once >= PARTS_AT_ONCE_MIN else ARCHIVE_PARTS
 
 
 def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:

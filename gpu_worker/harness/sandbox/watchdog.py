@@ -26,7 +26,9 @@ class Watched:
 class Watchdog:
     def __init__(self, proc: Path = PROC, inherited_shared: int = 0) -> None:
         self._proc = proc
-        self._inherited_shared = inherited_shared  # bytes of shared memory that each child has from the zygote
+        # Bytes of shared memory that each child has from the zygote. A child that reads none of it may have as much
+        # shared memory of its own beyond its limit.
+        self._inherited_shared = inherited_shared
         # A fork begins with every page of the zygote. Inherited pages cost nothing until they are written to, so they
         # are not counted.
         self._inherited = memory_of(proc / "self")[0]

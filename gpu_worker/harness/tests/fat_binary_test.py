@@ -99,6 +99,13 @@ class Copies(unittest.TestCase):
             with self.assertRaises(ValueError):
                 copies_of(other, 90)
 
+    def test_code_of_an_odd_size_is_an_error(self) -> None:
+        odd = bytearray(entry(PTX, 90, b"ptx" * 50, is_compressed=False))
+        size = struct.unpack_from("<Q", odd, 8)[0]
+        odd[8:16] = struct.pack("<Q", size - 3)
+        with self.assertRaises(ValueError):
+            copies_of(fat(entry(ELF, 90, code_for(90)), bytes(odd[:-3]), bytes(3)), 90)
+
     def test_what_ends_beyond_its_section_is_an_error(self) -> None:
         whole = fat(entry(ELF, 90, code_for(90)))
         longer = bytearray(whole)

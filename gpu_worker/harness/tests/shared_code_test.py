@@ -2,7 +2,6 @@
 for another one. Each test loads a library of its own, which gcc or nvcc makes, in a process of its own.
 """
 
-import importlib.metadata
 import os
 import shutil
 import struct
@@ -126,7 +125,7 @@ class SharedCode(unittest.TestCase):
         self.assertIn("False 0\n", told)
         self.assertIn("kqcase.so keeps its compressed code: the entry at", told)
         told = self.run_with(self.library(whole, magic=7), "print(is_changed)")
-        self.assertEqual(told, "none: no library has a pointer to its code that can be changed\nFalse\n")
+        self.assertEqual(told, "none: no library has compressed code of a known form for this GPU\nFalse\n")
 
     def test_nothing_is_copied_beyond_the_limit(self) -> None:
         library = self.library(fat(entry(ELF, 90, b"x" * (2 << 20))))
@@ -134,13 +133,14 @@ class SharedCode(unittest.TestCase):
         self.assertRegex(told, r"^none: decompressed it would have 20\d+ bytes, .* may spend 1048576 on it\nFalse\n$")
 
     def test_a_zygote_does_so_for_the_architecture_that_it_is_told(self) -> None:
-        """The limit of one byte makes the zygote say that it has looked; it starts all the same."""
+        """The limit of one byte makes the zygote say what it has found; it starts all the same."""
         code = "from world import Zygote; z = Zygote(more=('--arch', 'sm_90', '--shared-code-bytes', '1')); z.close()"
         program = [sys.executable, "-c", code]
         done = subprocess.run(program, capture_output=True, text=True, timeout=LIMIT_S, check=True)
-        if importlib.metadata.version("torch").endswith("cpu"):
-            self.skipTest("torch has no device code here")
-        self.assertRegex(done.stderr, r"device code stays compressed: decompressed it would have \d{10} bytes")
+        self.assertRegex(
+            done.stderr,
+            "device code stays as it is: (decompressed it would have [0-9]+ bytes|no library has compressed)",
+        )
 
     @unittest.skipUnless(shutil.which("nvcc"), "nvcc is not installed, so no library has code that nvcc compressed")
     def test_a_copy_of_what_nvcc_compressed_is_what_nvcc_writes_uncompressed(self) -> None:
@@ -154,6 +154,8 @@ class SharedCode(unittest.TestCase):
             targets = [f"-gencode=arch=compute_90,code={each}" for each in ("sm_90", "compute_90")]
             command = ["nvcc", "-fatbin", *targets, f"--compress-mode={mode}", "-o", str(path), "k.cu"]
             done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=LIMIT_S)
+            if "Unknown option" in done.stderr:
+                self.skipTest(f"this nvcc knows no --compress-mode: {done.stderr}")
             self.assertEqual(done.returncode, 0, done.stderr)
             made[mode] = path.read_bytes()
         shared = bytes.fromhex(self.run_with(self.library(made["size"]), PRINT_CODE))

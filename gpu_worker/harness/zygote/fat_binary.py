@@ -94,8 +94,8 @@ def copies(file: memoryview, section: Section, architecture: int) -> list[Copy]:
             raise ValueError(f"no fat binary of version {HEADER_BEGIN[1]} begins at {at}")
         padding = 0
         first, last = at + header_size, at + header_size + size
-        if header_size < HEADER.size or last > end:
-            raise ValueError(f"the fat binary at {at} ends beyond its section")
+        if header_size < HEADER.size or (header_size | size) % ALIGNMENT or last > end:
+            raise ValueError(f"the fat binary at {at} does not fit into its section")
         entries = tuple(chosen(file, list(raw_entries(file, first, last)), architecture))
         if any(entry.is_compressed for entry in entries):
             total = sum(len(entry.header) + padded(entry.size) for entry in entries)
@@ -115,7 +115,9 @@ def raw_entries(data: memoryview, at: int, end: int) -> Iterator[tuple[int, tupl
         header_size, size = fields[2], fields[PADDED]
         if fields[1] != ENTRY_VERSION:
             raise ValueError(f"the entry at {at} has version {fields[1]:#x}, and {ENTRY_VERSION:#x} is known")
-        if header_size < ENTRY.size or at + header_size + size > end or fields[COMPRESSED] > size:
+        if header_size < ENTRY.size or (header_size | size) % ALIGNMENT or fields[COMPRESSED] > size:
+            raise ValueError(f"the sizes of the entry at {at} do not fit together")
+        if at + header_size + size > end:
             raise ValueError(f"the entry at {at} ends beyond its fat binary")
         at += header_size + size
 

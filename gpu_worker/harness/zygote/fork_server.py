@@ -108,7 +108,7 @@ def main(
         control.send(json.dumps({"error": words}).encode())
         return 3
     huge_pages.finish_imports()
-    shared_bytes = share_code(architecture, shared_code_bytes_max) if architecture != 0 else 0
+    shared_bytes = share_code(architecture, shared_code_bytes_max, cores) if architecture != 0 else 0
     try:
         server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores, shared_bytes)
         layers = server.probe_sandbox()
@@ -122,14 +122,14 @@ def main(
     return 0
 
 
-def share_code(architecture: int, bytes_max: int) -> int:
+def share_code(architecture: int, bytes_max: int, cores: Set[int]) -> int:
     """Returns how many bytes of decompressed device code children inherit. Without it they work as well, so no failure
     ends the zygote.
     """
     try:
-        return shared_code.share(architecture, bytes_max)
+        return shared_code.share(architecture, bytes_max, cores)
     except Exception as error:
-        print(f"kq: torch's device code stays compressed: {error}", file=sys.stderr, flush=True)
+        print(f"kq: torch's device code stays as it is: {error}", file=sys.stderr, flush=True)
         return 0
 
 

@@ -1,14 +1,15 @@
 """Decompressed device code of torch's libraries, which the zygote makes once and all its children share.
 
 Since CUDA 13 libraries have their device code compressed by zstd. CUDA decompresses a module in each process that
-launches a kernel of the module for the first time; with the copies of this file such a launch takes half the time. A
-copy lies in memory that no process can write to any more (a sealed memfd). The zygote puts the address of the copy
-where the library has the address of the original, before CUDA reads it; nothing else of a library changes.
+launches a kernel of the module for the first time, unless it finds a copy of this file. A copy lies in memory that no
+process can write to any more (a sealed memfd). The zygote puts the address of the copy where the library has the
+address of the original, before CUDA reads it; nothing else of a library changes.
 
 A library whose fat binaries are of a form that fat_binary.py does not know stays as it is. All libraries stay as they
 are where the worker has little memory, where there is no libzstd, and where zstd cannot decompress an entry.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import mmap
@@ -16,14 +17,14 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.zygote import fat_binary
 from harness.zygote.fat_binary import Copy
 
-# The libraries whose kernels jobs use, by the begin of their names. The code of the others is as large again.
+# The names of the libraries whose kernels jobs use begin like this. The other libraries have as much code again.
 LIBRARIES = ("libtorch_cuda.so", "libcublas.so", "libcublasLt.so", "libcudnn_")
 CUDNN = "libcudnn.so"  # which loads libraries beside it at the first convolution
 PROCESSES_MAX = 8  # that decompress
@@ -49,32 +50,33 @@ class Mapped:
 class Library:
     """A library with what to copy of it, and where in the shared memory each copy begins."""
 
-    mapped: Mapped
-    wrappers: fat_binary.Section
+    path: str
     copies: list[tuple[int, Copy]]
+    pointers: list[tuple[int, int]]  # where a pointer to an original lies in this process, and where its copy begins
 
 
 class NoSharedCode(Exception):
     """Says in one sentence why libraries keep their compressed code."""
 
 
-def share(architecture: int, bytes_max: int) -> int:
+def share(architecture: int, bytes_max: int, cores: Set[int] = frozenset()) -> int:
     """Makes the copies for GPUs of this architecture, like 90, and lets the libraries of this process use them. Returns
-    how many bytes the copies have; 0 where no library has compressed code. Raises NoSharedCode, also where the copies
-    would have more than `bytes_max`: for torch 2.11 they have 1.6 GB.
+    how many bytes the copies have. Works on these processors; an empty set means all. Raises NoSharedCode, also where
+    the copies would have more than `bytes_max`.
     """
     load_cudnn()
     libraries, size = find_copies(architecture)
     if size == 0:
-        return 0
+        raise NoSharedCode("no library has compressed code of a known form for this GPU")
     if size > bytes_max:
         raise NoSharedCode(f"decompressed it would have {size} bytes, and this worker may spend {bytes_max} on it")
     try:
-        address = sealed_memory(size, libraries)
+        address = sealed_memory(size, libraries, cores)
     except OSError as error:
         raise NoSharedCode(f"there is no memory for decompressed code: {error}") from error
-    if sum(use_copies(library, address) for library in libraries) == 0:
-        raise NoSharedCode("no library has a pointer to its code that can be changed")
+    for library in libraries:
+        for pointer, place in library.pointers:
+            ctypes.c_uint64.from_address(pointer).value = address + place
     return size
 
 
@@ -109,7 +111,7 @@ def mapped_libraries(names: tuple[str, ...]) -> Iterator[Mapped]:
 
 
 def find_copies(architecture: int) -> tuple[list[Library], int]:
-    """Returns the libraries with compressed code, and how many bytes their copies need."""
+    """Returns the libraries with compressed code that can be replaced, and how many bytes their copies need."""
     libraries, size = [], 0
     for mapped in mapped_libraries(LIBRARIES):
         try:
@@ -122,15 +124,33 @@ def find_copies(architecture: int) -> tuple[list[Library], int]:
         except (OSError, ValueError, struct.error) as error:
             print(f"kq: {mapped.path} keeps its compressed code: {error}", file=sys.stderr, flush=True)
             continue
-        places = []
+        pointers = pointers_to_originals(mapped, sections[".nvFatBinSegment"])
+        library = Library(mapped.path, [], [])
         for copy in copies:
-            places.append((size, copy))
-            size += -(-copy.size // COPY_ALIGNMENT) * COPY_ALIGNMENT
-        libraries.append(Library(mapped, sections[".nvFatBinSegment"], places))
+            if copy.address in pointers:
+                library.copies.append((size, copy))
+                library.pointers.append((pointers[copy.address], size))
+                size += -(-copy.size // COPY_ALIGNMENT) * COPY_ALIGNMENT
+        libraries.append(library)
     return libraries, size
 
 
-def sealed_memory(size: int, libraries: list[Library]) -> int:
+def pointers_to_originals(mapped: Mapped, wrappers: fat_binary.Section) -> dict[int, int]:
+    """Returns where the pointers of a library's wrappers lie in this process, by the address to which they point, as it
+    is linked. Leaves out wrappers that cannot be written and those of another form.
+    """
+    found, size = {}, fat_binary.WRAPPER.size
+    for place in range(wrappers.address, wrappers.address + wrappers.size, size):
+        wrapper = mapped.base + place
+        if not any(wrapper in area and wrapper + size <= area.stop for area in mapped.writable):
+            continue
+        *begin, original, _ = fat_binary.WRAPPER.unpack(ctypes.string_at(wrapper, size))
+        if tuple(begin) == fat_binary.WRAPPER_BEGIN:
+            found[original - mapped.base] = wrapper + fat_binary.WRAPPER_POINTER
+    return found
+
+
+def sealed_memory(size: int, libraries: list[Library], cores: Set[int]) -> int:
     """Returns the address of memory with the copies, which no process can write to any more."""
     libc = ctypes.CDLL(None, use_errno=True)
     memory = libc.memfd_create(b"kq_device_code", MFD_CLOEXEC | MFD_ALLOW_SEALING)
@@ -138,27 +158,27 @@ def sealed_memory(size: int, libraries: list[Library]) -> int:
         raise OSError(ctypes.get_errno(), "memfd_create failed")
     try:
         os.ftruncate(memory, size)
-        decompress(memory, libraries)
+        decompress(memory, libraries, cores or os.sched_getaffinity(0))
         fcntl.fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
         return map_for_ever(memory, size)
     finally:
         os.close(memory)
 
 
-def decompress(memory: int, libraries: list[Library]) -> None:
+def decompress(memory: int, libraries: list[Library], cores: Set[int]) -> None:
     """Writes the copies to the shared memory, in processes of their own: the zygote starts no thread, and keeps none of
     the memory that this takes. Raises NoSharedCode.
     """
     zstd = find_zstd()
-    work = [(library.mapped.path, at, copy) for library in libraries for at, copy in library.copies]
+    work = [(library.path, at, copy) for library in libraries for at, copy in library.copies]
     work.sort(key=lambda each: each[2].size, reverse=True)
-    count = min(PROCESSES_MAX, len(os.sched_getaffinity(0)))
-    pids = []
+    count = min(PROCESSES_MAX, len(cores))
+    zygote, pids = os.getpid(), []
     try:
         for first in range(count):
             pid = os.fork()
             if pid == 0:
-                write_and_exit(zstd, memory, work[first::count])
+                write_and_exit(zygote, cores, zstd, memory, work[first::count])
             pids.append(pid)
     finally:
         failed = [pid for pid in pids if os.waitpid(pid, 0)[1] != 0]
@@ -176,13 +196,19 @@ def find_zstd() -> ctypes.CDLL:
     return zstd
 
 
-def write_and_exit(zstd: ctypes.CDLL, memory: int, work: list[tuple[str, int, Copy]]) -> None:
+def write_and_exit(
+    zygote: int, cores: Set[int], zstd: ctypes.CDLL, memory: int, work: list[tuple[str, int, Copy]]
+) -> None:
     """Writes some copies, and ends this process with 0 if all of them were right. The process ends with the zygote, and
     has none of its sockets.
     """
     code = 1
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != zygote:
+            return  # the zygote has ended before this process asked to end with it
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, cores)
         os.closerange(CONTROL_FD_MIN, memory)
         os.closerange(memory + 1, os.sysconf("SC_OPEN_MAX"))
         for path, at, copy in work:
@@ -224,21 +250,3 @@ def map_for_ever(memory: int, size: int) -> int:
     if address is None or address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "mmap failed")
     return int(address)
-
-
-def use_copies(library: Library, address: int) -> int:
-    """Sets the pointers of a library's wrappers to the copies. Returns how many were set: a wrapper that cannot be
-    written, or is of another form, keeps its pointer.
-    """
-    base, size = library.mapped.base, fat_binary.WRAPPER.size
-    copies = {base + copy.address: address + at for at, copy in library.copies}
-    count = 0
-    for place in range(library.wrappers.address, library.wrappers.address + library.wrappers.size, size):
-        wrapper = base + place
-        if not any(wrapper in area and wrapper + size <= area.stop for area in library.mapped.writable):
-            continue
-        *begin, original, _ = fat_binary.WRAPPER.unpack(ctypes.string_at(wrapper, size))
-        if tuple(begin) == fat_binary.WRAPPER_BEGIN and original in copies:
-            ctypes.c_uint64.from_address(wrapper + fat_binary.WRAPPER_POINTER).value = copies[original]
-            count += 1
-    return count
