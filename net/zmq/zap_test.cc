@@ -99,11 +99,12 @@ class ZapAuthenticatorTest : public testing::Test {
     std::optional<Packet> packet;
     std::string refusal;
   };
-  Outcome send_hello(ClientLink& link) {
+  // Sends a text until it arrives. Other texts are dropped, since an earlier link may have sent its text twice.
+  Outcome send_hello(ClientLink& link, const std::string& text = "hello") {
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
-      (void)link.send("hello");
+      (void)link.send(text);
       auto packets = server_->receive(10, 1);
-      if (packets && !packets->empty()) return {std::move(packets->front()), ""};
+      if (packets && !packets->empty() && packets->front().bytes == text) return {std::move(packets->front()), ""};
       (void)link.receive(0);
       if (auto refusal = link.refusal()) return {std::nullopt, *refusal};
     }
@@ -158,9 +159,8 @@ TEST_F(ZapAuthenticatorTest, an_authorized_key_is_accepted_and_known_by_name) {
   start();
   for (const auto& [side, key] : {std::pair{Side::client, alice}, {Side::client, root}, {Side::worker, worker}}) {
     const auto link = connect(side, key);
-    const Outcome outcome = send_hello(*link);
+    const Outcome outcome = send_hello(*link, "hello from " + key.who.name);
     ASSERT_TRUE(outcome.packet) << key.who.name << ": " << outcome.refusal;
-    EXPECT_EQ(outcome.packet->bytes, "hello");
     EXPECT_EQ(outcome.packet->who, key.who);
     EXPECT_EQ(outcome.packet->address, "127.0.0.1");
     EXPECT_TRUE(server_->send(outcome.packet->peer, "welcome"));

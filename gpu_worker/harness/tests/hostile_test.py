@@ -242,6 +242,7 @@ class ZygoteItself(unittest.TestCase):
         cases = {(core,): {core}, (NO_CORE,): os.sched_getaffinity(0), (): os.sched_getaffinity(0)}
         for number, (cores, expected) in enumerate(cases.items()):
             build = Child(zygote, Path(root.name) / str(number), files, role="record", cores=cores)
+            self.addCleanup(build.close)
             self.assertIsNone(build.error)
             self.assertEqual(os.sched_getaffinity(build.pid), expected)
 

@@ -61,8 +61,8 @@ class Zygote:
         self.socket = ours
         self.device = device
         command = [python, str(harness / "zygote/main.py"), "--device", device, "--stub", STUB, *more]
-        # The zygote finds its socket as descriptor 3, whatever its number is here.
-        shell = ["sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", *command]
+        # The zygote finds its socket as descriptor 3, whatever its number is here. Not every sh takes two digits.
+        shell = ["bash", "-c", f'exec "$@" 3<&{theirs.fileno()}', "bash", *command]
         environment = {
             **os.environ,
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
