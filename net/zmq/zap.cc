@@ -140,8 +140,10 @@ void ZapAuthenticator::answer_zap() {
 }
 
 // Returns why this key may not use this socket, or an empty text if it may.
-std::string ZapAuthenticator::refusal(std::string_view domain, const std::string& public_key) const {
+std::string ZapAuthenticator::refusal(std::string_view domain, const std::string& public_key) {
   const auto side = parse_enum<Side>(domain);
+  // The key may have been added after the last look at the list, while this thread had no processor.
+  if (authorized()->find(public_key) == nullptr) follow_authorized();
   const auto list = authorized();
   const Identity* who = list->find(public_key);
   if (who == nullptr) return "its key " + public_key + " is not in " + authorized_path(options_.key_folder);

@@ -69,7 +69,7 @@ class ZapAuthenticator {
 
   void serve();
   void answer_zap();
-  std::string refusal(std::string_view domain, const std::string& public_key) const;
+  std::string refusal(std::string_view domain, const std::string& public_key);
   void observe(Side side);
   void accepted(Monitor& monitor, int fd);
   void lost(Monitor& monitor, int fd);
