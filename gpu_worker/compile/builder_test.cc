@@ -404,7 +404,7 @@ TEST_F(BuilderTest, an_error_in_inline_source_has_the_line_of_the_file) {
 
 // The call does not compile, and is made on the processor of the builder only.
 TEST_F(BuilderTest, builds_run_on_the_processors_of_the_builder) {
-  if (sys::usable_cores() < 2) GTEST_SKIP() << "skipped: a build has no choice of a processor here";
+  if (sys::usable_cores() < 2) GTEST_SKIP() << "skipped: this machine has one processor, on which every build runs";
   const int core = sys::cores_beside_lanes(1, 0).back();
   Builder builder(
       {.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .cores = {core}},

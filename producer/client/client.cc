@@ -128,8 +128,8 @@ Error Client::unanswered(std::int64_t timeout_ms) const {
   return Error{ErrorKind::our_fault, broker + " did not answer within " + seconds(timeout_ms) + advice()};
 }
 
-// Returns what the user may do about a silent broker, as the end of a sentence. An address that nobody knows is told,
-// since no broker that is started there would help.
+// Returns the end of the sentence about a silent broker: that its host name cannot be resolved, or else where its log
+// is, or how to start one.
 std::string Client::advice() const {
   if (!state_folder_.empty()) return "; see " + state_folder_ + "/broker.log";
   const bool is_one = url_.find(',') == std::string::npos;  // a broker with a standby has two URLs

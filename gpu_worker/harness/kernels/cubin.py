@@ -4,7 +4,8 @@ import re
 import struct
 from dataclasses import dataclass
 
-SECTIONS_MAX = 65_000
+from harness.kernels import elf
+
 ABI_OF_CUDA_13 = 8
 SVAL = 4  # a record with as many bytes of value as it says; other records have two bytes
 KPARAM_INFO = 0x17
@@ -37,18 +38,8 @@ def _read(data: bytes) -> Cubin:
         raise BadCubin("is no cubin: an ELF file for a GPU is expected")
     (flags,) = struct.unpack_from("<I", data, 48)
     arch = (flags >> 8) & 0xFF if data[8] >= ABI_OF_CUDA_13 else flags & 0xFF
-    (at,) = struct.unpack_from("<Q", data, 40)
-    size, count, names_index = struct.unpack_from("<HHH", data, 58)
-    if not 0 < count < SECTIONS_MAX:
-        raise BadCubin("is a damaged cubin: it has no sections")
-    headers = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
-    names_at = headers[names_index][4]
-
-    def name_of(header: tuple[int, ...]) -> str:
-        start = names_at + header[0]
-        return data[start : data.index(b"\0", start)].decode("ascii", errors="replace")
-
-    sections = {name_of(header): data[header[4] : header[4] + header[5]] for header in headers}
+    found = elf.sections(data).items()
+    sections = {name: data[section.offset : section.offset + section.size] for name, section in found}
     prefix = ".nv.info."
     kernels = [
         name.removeprefix(prefix)

@@ -4,8 +4,10 @@ import ctypes
 import struct
 import unittest
 
+from harness.kernels import elf
+from harness.kernels.elf import Section
 from harness.zygote import fat_binary
-from harness.zygote.fat_binary import ELF, PTX, Copy, Section
+from harness.zygote.fat_binary import ELF, PTX, Copy
 
 WIDE = 1 << 24  # a flag that has nothing to do with compression
 
@@ -122,13 +124,13 @@ class Sections(unittest.TestCase):
         with open("/proc/self/maps", encoding="utf-8") as maps:
             libc = next(line.split()[5] for line in maps if "libc.so.6" in line)
         with open(libc, "rb") as file:
-            found = fat_binary.sections(memoryview(file.read()))
+            found = elf.sections(memoryview(file.read()))
         self.assertGreater(found[".text"].size, 1 << 20)
         self.assertNotIn(".nv_fatbin", found)
 
     def test_another_file_is_an_error(self) -> None:
         with self.assertRaises(ValueError):
-            fat_binary.sections(memoryview(b"#!/bin/sh\n" * 20))
+            elf.sections(memoryview(b"#!/bin/sh\n" * 20))
 
 
 if __name__ == "__main__":

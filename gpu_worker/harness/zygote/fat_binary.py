@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.kernels.elf import Section
+
 WRAPPER = struct.Struct("<IIQQ")  # magic, version, address of the fat binary, null
 WRAPPER_BEGIN = (0x466243B1, 1)
 WRAPPER_POINTER = 8  # where the address lies in a wrapper
@@ -25,13 +27,6 @@ PTX, ELF = 1, 2  # kinds
 ZSTD = 0x8000  # the flag of code that zstd has compressed
 ALIGNMENT = 8  # of fat binaries, entries and code
 PADDING_MAX = 64  # bytes between two fat binaries
-
-
-@dataclass(frozen=True)
-class Section:
-    address: int  # in the library, as it is linked
-    offset: int  # in the file
-    size: int  # in bytes
 
 
 @dataclass(frozen=True)
@@ -61,22 +56,6 @@ class Copy:
 
 def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def sections(file: memoryview) -> dict[str, Section]:
-    """Returns the sections of a 64-bit ELF file by name."""
-    if bytes(file[:6]) != b"\x7fELF\x02\x01":
-        raise ValueError("not an ELF file of 64 bits, lowest byte first")
-    (table,) = struct.unpack_from("<Q", file, 40)
-    entry_size, count, names_index = struct.unpack_from("<HHH", file, 58)
-    if names_index >= count:
-        raise ValueError("the file has no names of sections")
-    rows = [struct.unpack_from("<IIQQQQ", file, table + entry_size * index) for index in range(count)]
-    names = bytes(file[rows[names_index][4] :][: rows[names_index][5]])
-    return {
-        names[name : names.index(b"\0", name)].decode(): Section(address, offset, size)
-        for name, _, _, address, offset, size in rows
-    }
 
 
 def copies(file: memoryview, section: Section, architecture: int) -> list[Copy]:

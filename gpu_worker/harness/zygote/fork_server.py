@@ -16,7 +16,6 @@ copy their pages.
 """
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -29,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from harness.children.runtime import ChildRuntime, ChildRuntimeError
-from harness.zygote import imports, malloc_thresholds, shared_code
+from harness.zygote import helper_process, imports, malloc_thresholds, shared_code
 from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
@@ -52,7 +51,6 @@ PROBE_BYTES = 64 << 20
 # each later fork cheaper; a zygote that serves few children would not win it back.
 HUGE_PAGES_AFTER = 24
 AHEAD_BYTES = 1 << 30  # of the control group of the process that imports ahead, which takes 150 MB
-PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 # The fields of an order with their type and default. A field whose default is None is required.
 ORDER_FIELDS: dict[str, tuple[type, Any]] = {
@@ -226,16 +224,16 @@ class ForkServer:
             try:
                 if self._cgroups is not None:
                     self._cgroups.make(group, AHEAD_BYTES, is_build=True)
-                pid = os.fork()
+                zygote, pid = os.getpid(), os.fork()
             except OSError:
                 self.close_cgroup(group)
                 ours.close()
                 return
             if pid == 0:
-                self.import_and_exit(group, theirs.fileno())
+                self.import_and_exit(zygote, group, theirs.fileno())
         self._children[pid] = ForkedChild(None, ours, group)
 
-    def import_and_exit(self, group: str, lifeline: int) -> NoReturn:
+    def import_and_exit(self, zygote: int, group: str, lifeline: int) -> NoReturn:
         """Runs the process that imports ahead. It has the descriptors of a child without a job, because a socket of the
         fork server that stays open would hide the end of the fork server.
         """
@@ -244,7 +242,7 @@ class ForkServer:
             from harness.children.child import install_descriptors
             from harness.extensions import tracing_child
 
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            helper_process.end_with(zygote)
             install_descriptors(sys.stderr.fileno(), None, lifeline, None)
             self.enter_cgroup(group)
             for prepare in (tracing_child.prepare, imports.import_compiler):

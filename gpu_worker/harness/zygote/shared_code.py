@@ -14,14 +14,14 @@ import ctypes
 import fcntl
 import mmap
 import os
-import signal
 import struct
 import sys
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.zygote import fat_binary
+from harness.kernels import elf
+from harness.zygote import fat_binary, helper_process
 from harness.zygote.fat_binary import Copy
 
 # The names of the libraries whose kernels jobs use begin like this. The other libraries have as much code again.
@@ -30,11 +30,10 @@ CUDNN = "libcudnn.so"  # which loads libraries beside it at the first convolutio
 PROCESSES_MAX = 8  # that decompress
 COPY_ALIGNMENT = 64
 CONTROL_FD_MIN = 3  # the first descriptor that is not standard input, output or error
-# Of linux/memfd.h, linux/fcntl.h and linux/prctl.h: a Python that was built with an old C library lacks some of them.
+# Of linux/memfd.h and linux/fcntl.h: a Python that was built with an old C library lacks some of them.
 MFD_CLOEXEC, MFD_ALLOW_SEALING = 1, 2
 F_ADD_SEALS = 1033
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1, 2, 4, 8
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -117,11 +116,11 @@ def find_copies(architecture: int) -> tuple[list[Library], int]:
         try:
             with open(mapped.path, "rb") as file:
                 view = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
-            sections = fat_binary.sections(view)
+            sections = elf.sections(view)
             if ".nv_fatbin" not in sections or ".nvFatBinSegment" not in sections:
                 continue
             copies = fat_binary.copies(view, sections[".nv_fatbin"], architecture)
-        except (OSError, ValueError, struct.error) as error:
+        except (OSError, ValueError, IndexError, struct.error) as error:
             print(f"kq: {mapped.path} keeps its compressed code: {error}", file=sys.stderr, flush=True)
             continue
         pointers = pointers_to_originals(mapped, sections[".nvFatBinSegment"])
@@ -135,7 +134,7 @@ def find_copies(architecture: int) -> tuple[list[Library], int]:
     return libraries, size
 
 
-def pointers_to_originals(mapped: Mapped, wrappers: fat_binary.Section) -> dict[int, int]:
+def pointers_to_originals(mapped: Mapped, wrappers: elf.Section) -> dict[int, int]:
     """Returns where the pointers of a library's wrappers lie in this process, by the address to which they point, as it
     is linked. Leaves out wrappers that cannot be written and those of another form.
     """
@@ -204,9 +203,7 @@ def write_and_exit(
     """
     code = 1
     try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != zygote:
-            return  # the zygote has ended before this process asked to end with it
+        helper_process.end_with(zygote)
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, cores)
         os.closerange(CONTROL_FD_MIN, memory)
