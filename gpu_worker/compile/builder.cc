@@ -230,6 +230,10 @@ BuildTime Builder::time_to_judge(const Lease& lease, const std::stop_token& stop
           .limit_ms = limit_of(lease.submission, options_.limit_ms)};
 }
 
+BuildTime Builder::time_of(const Job& job) {
+  return {.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+}
+
 Hash Builder::key_of(const Job& job) {
   return build_key(job.lease.submission, job.lease.device.kind, job.arch, job.zygote->software(),
                    job.zygote->compilers());
@@ -248,7 +252,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   KQ_TRY_VALUE(auto job, begin(lease, std::move(stop), slot, start_ms));
   job.findings = std::move(findings);
   const Hash key = key_of(job);
-  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
+  const BuildTime time = time_of(job);
   const KeyLocks::Hold hold(key_locks_, key, time);
   if (auto over = time.over()) return over->map(ended_build);
   if (lease.object) adopt(job, key);
@@ -326,19 +330,35 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
 Expected<Built> Builder::run(const Job& job, const Hash& key) {
   auto preforked = job.lease.submission.backend == Backend::cuda ? preforked_.take(job.zygote, job.arch) : std::nullopt;
   if (preforked && !preforked->assign(job.lease)) preforked_.end(*std::exchange(preforked, std::nullopt));
-  KQ_TRY_VALUE(const auto scratch,
+  KQ_TRY_VALUE(auto scratch,
                preforked ? Expected<Scratch>(std::move(preforked->scratch)) : this->scratch(job, "build"));
+  BuildChild child = child_of(job, ChildRole::build, options_.limit_ms);
+  const auto outcome_of = [&](BuildEnd end) -> Built {
+    if (end.verdict) return ended_build(std::move(*end.verdict));
+    Built built = outcome(job, scratch.out(), false);
+    // Linux killed a compiler because of its memory limit, and the child went on and reported a failed build.
+    const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
+    return has_failed && end.was_killed_for_memory ? ended_build(build_out_of_memory(child.host_bytes))
+                                                   : std::move(built);
+  };
   if (!preforked) {
     KQ_TRY(put_sources(scratch, job.lease, true));
   }
-  KQ_TRY_VALUE(auto end, preforked ? run_preforked_build(child_of(job, ChildRole::build, options_.limit_ms), *preforked,
-                                                         scratch, job.stop)
-                                   : run_child(job, ChildRole::build, scratch, options_.limit_ms));
-  if (end.verdict) return ended_build(std::move(*end.verdict));
-  Built built = outcome(job, scratch.out(), false);
-  // Linux killed a compiler because of its memory limit, and the child went on and reported a failed build.
-  const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
-  if (has_failed && end.was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
+  KQ_TRY_VALUE(auto end, preforked ? run_preforked_build(child, *preforked, scratch, job.stop)
+                                   : run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
+  Built built = outcome_of(std::move(end));
+  if (built.verdict && is_for_memory(*built.verdict) && may_run_alone()) {
+    KQ_TRY_VALUE(scratch, this->scratch(job, "alone"));
+    KQ_TRY(put_sources(scratch, job.lease, true));
+    const BuildTime time = time_of(job);
+    const BuildGate::Pass pass(gate_, BuildGate::Kind::alone, time);
+    if (auto over = time.over()) return over->map(ended_build);
+    child = child_of(job, ChildRole::build, options_.limit_ms);
+    child.host_bytes = options_.alone_host_bytes;
+    KQ_TRY_VALUE(end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
+    built = outcome_of(std::move(end));
+  }
+  if (built.verdict && is_for_memory(*built.verdict)) built.verdict = build_too_large(child.host_bytes);
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
 
   bool cached = false;
@@ -484,7 +504,7 @@ Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
 
 Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
   const Hash key = extension_key(call, job.arch, toolchain);
-  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+  const BuildTime time = time_of(job);
   const KeyLocks::Hold hold(key_locks_, key, time);
   if (auto over = time.over())
     return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}}; });
@@ -519,10 +539,12 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
     return compile_once(job, scratch, headers, kind);
   };
   KQ_TRY_VALUE(auto verdict, compile_in(BuildGate::Kind::together));
-  if (verdict && is_for_memory(*verdict) && options_.alone_host_bytes > options_.host_bytes) {
+  if (verdict && is_for_memory(*verdict) && may_run_alone()) {
     KQ_TRY_VALUE(scratch, this->scratch(job, "alone"));
     KQ_TRY_VALUE(verdict, compile_in(BuildGate::Kind::alone));
   }
+  if (verdict && is_for_memory(*verdict))
+    verdict = build_too_large(may_run_alone() ? options_.alone_host_bytes : options_.host_bytes);
   if (verdict) {
     const bool has_failed = name_of(*verdict) == VerdictName::build_failed;
     const auto kind = has_failed ? failure_in(scratch.out()) : std::nullopt;
@@ -546,7 +568,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
 
 Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scratch& scratch,
                                                        const std::string& headers, BuildGate::Kind kind) {
-  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+  const BuildTime time = time_of(job);
   const BuildGate::Pass pass(gate_, kind, time);
   if (!pass.is_held()) {
     if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(std::move(verdict)); });
@@ -554,10 +576,7 @@ Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scr
   BuildChild child = child_of(job, ChildRole::compile, options_.compile_limit_ms, headers);
   if (kind == BuildGate::Kind::alone) child.host_bytes = options_.alone_host_bytes;
   KQ_TRY_VALUE(auto end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
-  auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
-  // The compile child reports an error of the source even if the kernel killed another step for its memory.
-  if (verdict && is_for_memory(*verdict)) verdict = build_out_of_memory(child.host_bytes);
-  return verdict;
+  return end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
 }
 
 Expected<void> Builder::make_headers_ahead(DeviceKind kind) {

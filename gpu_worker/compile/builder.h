@@ -53,7 +53,7 @@ struct BuilderOptions {
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling Triton kernels; the run compiles what is left
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
-  // The same for a call of load_inline that needed more and is compiled once again while nothing else is; 0: none is.
+  // The same for a build that needed more and is compiled once again while no call of load_inline is; 0: none is.
   std::uint64_t alone_host_bytes = 0;
   // The same for the making of a prefix, of which some steps run side by side; 0: as a build.
   std::uint64_t header_host_bytes = 0;
@@ -95,6 +95,8 @@ class Builder {
   bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
+  // Returns how long the steps of a build may take that the submission's own limit alone limits.
+  static BuildTime time_of(const Job& job);
   // What a run of the tracing child recorded: the calls that the manifest does not know and those that raised, or the
   // verdict of a job that ends here.
   struct Traced {
@@ -130,6 +132,7 @@ class Builder {
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
                                const std::string& shared = {}) const;
+  bool may_run_alone() const { return options_.alone_host_bytes > options_.host_bytes; }
   Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;

@@ -175,24 +175,47 @@ TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
   EXPECT_LT(took, std::chrono::seconds(60));
 }
 
-TEST_F(BuilderTest, a_build_that_takes_too_much_memory_is_out_of_memory) {
+// Returns options of a builder whose builds may take so much memory.
+BuilderOptions with_memory(const std::string& root, std::uint64_t host_bytes, std::uint64_t alone_host_bytes) {
+  return {.scratch = root + "/scratch",
+          .uid = ::geteuid() == 0 ? 61200u : 0u,
+          .no_gpu_arch = "sm_90",
+          .host_bytes = host_bytes,
+          .alone_host_bytes = alone_host_bytes};
+}
+
+// Returns a kernel whose compilation instantiates a template about 2^depth times.
+std::vector<std::pair<std::string, std::string>> tree_of_templates(int depth) {
   const std::string source =
       "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
       "1>::v; };\n"
       "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
-      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
-  Builder builder({.scratch = root_ / "scratch",
-                   .uid = ::geteuid() == 0 ? 61200u : 0u,
-                   .no_gpu_arch = "sm_90",
-                   .host_bytes = 192u << 20},
-                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
-  const auto built = builder.build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<" +
+      std::to_string(depth) + ", 1>::v; }";
+  return {{"k.cu", source}, {"k.json", std::string(kContract)}};
+}
+
+TEST_F(BuilderTest, a_build_that_takes_more_memory_than_there_is_is_too_large) {
+  Builder builder(with_memory(root_, 192u << 20, 256u << 20), BuildCache(root_ / "cache"),
+                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto built = builder.build(lease_of(Backend::cuda, tree_of_templates(24)));
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
-  ASSERT_EQ(verdict_of(built), "out_of_memory") << evidence(built).message;
-  EXPECT_EQ(evidence(built).reason, "host");
+  ASSERT_EQ(verdict_of(built), "too_large") << evidence(built).message;
+  EXPECT_EQ(evidence(built).reason, "build");
   EXPECT_EQ(evidence(built).stage, Stage::build);
-  EXPECT_NE(evidence(built).message.find("more memory than a build may have"), std::string::npos)
-      << evidence(built).message;
+  EXPECT_EQ(evidence(built).message, "the build needs more memory than this worker can give it, 1536 MiB");
+}
+
+TEST_F(BuilderTest, a_build_that_needs_more_memory_is_built_again_alone) {
+  const auto lease = lease_of(Backend::cuda, tree_of_templates(12));
+  const auto zygote = [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); };
+  Builder small(with_memory(root_, 36u << 20, 0), BuildCache(root_ / "small"), zygote);
+  const auto refused = small.build(lease);
+  if (verdict_of(refused) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit";
+  EXPECT_EQ(verdict_of(refused), "too_large") << evidence(refused).message;
+  Builder builder(with_memory(root_, 36u << 20, 4ull << 30), BuildCache(root_ / "cache"), zygote);
+  const auto built = builder.build(lease);
+  EXPECT_EQ(verdict_of(built), "compiled_only") << evidence(built).message;
 }
 
 TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {

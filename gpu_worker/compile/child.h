@@ -55,5 +55,7 @@ Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& 
 Verdict build_ended(VerdictName name, std::string reason, std::string_view message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
+// The verdict on a build whose compilers need more than a build may have here: not the submission's fault.
+Verdict build_too_large(std::uint64_t host_bytes);
 
 }  // namespace kq::worker

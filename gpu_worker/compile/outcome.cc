@@ -87,9 +87,9 @@ std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy&
                                                  .place = {},
                                                  .mismatch = {}});
   }
-  if (word == "memory") {
+  if (word == "memory" || word == "disk") {
     return ended(VerdictName::out_of_memory, {.stage = Stage::build,
-                                              .reason = "host",
+                                              .reason = word == "memory" ? "host" : "disk",
                                               .message = std::move(message),
                                               .hint = {},
                                               .rule = {},

@@ -28,7 +28,7 @@ from threading import Lock
 
 from harness.children.job import Job
 from harness.extensions import compiler_error, compiler_flags, load_check
-from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
+from harness.extensions.compiler_error import FIRST_ERROR, Cause, error_excerpt, too_large_excerpt
 from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda import cuda_split
 from harness.extensions.cuda.cuda_tokens import Refused
@@ -68,27 +68,8 @@ OPTIMISED = ("2", "3", "fast")
 MISSING_BODY = re.compile(
     r"undefined (?:symbol:?|reference to) [`']?((?:[a-z ]+ for )?(?:at|c10|torch|pybind11|caffe2)::[^\n]*)"
 )
+REASON_CHARACTERS_MAX = 120  # of the reason why a way to build did not work
 OWN_MACROS = {"TORCH_EXTENSION_NAME"}  # the headers use it in macros only
-NO_MEMORY = (
-    "out of memory",
-    "cannot allocate memory",
-    "virtual memory exhausted",
-    "std::bad_alloc",
-    "Cannot allocate memory",
-    "Killed signal",
-)
-# What compilers print when the machine, and not the source, is at fault.
-MACHINE_FAULTS = (
-    "internal compiler error",
-    "internal error",
-    "No space left on device",
-    "Input/output error",
-    "Too many open files",
-    "Resource temporarily unavailable",
-    "Segmentation fault",
-    "Killed signal",
-    "due to signal",
-)
 
 
 class BuildFailed(Exception):
@@ -97,6 +78,10 @@ class BuildFailed(Exception):
     def __init__(self, text: str, is_final: bool = False) -> None:
         super().__init__(text)
         self.is_final = is_final
+
+
+class DiskFull(Exception):
+    """Compilers wrote more than a build may write; the text is a sentence and their output."""
 
 
 class NotLoadable(Exception):
@@ -157,7 +142,9 @@ class ExtensionBuilder:
         self.report(way, attempt)
 
     def compile_and_link(self) -> tuple[str, Attempt]:
-        """Returns the way that compiled the CUDA units, if there are any, and the end of the build."""
+        """Returns the way that compiled the CUDA units, if there are any, with the reasons why no way before it did; and
+        the end of the build.
+        """
         self.missing_bodies = ""
         way, attempt = "", self.cpp_objects()
         self.prefixes = [prefix for prefix in self.prefixes if prefix.archive is not None]
@@ -175,8 +162,11 @@ class ExtensionBuilder:
         return self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
 
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
-        """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
+        """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units. Returns
+        the way, with the reasons why no way before it worked, and the end.
+        """
         way, attempt = "", Attempt(log="no way to build was tried")
+        reasons: list[str] = []
         for way, build in (("split", self.split), ("lean", self.lean), ("full", self.full)):
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
@@ -187,7 +177,9 @@ class ExtensionBuilder:
             found = FIRST_ERROR.search(attempt.log) if way == "lean" else None
             if found is not None and found["file"] in self.labels():
                 break
-        return way, attempt
+            if way != "full":
+                reasons.append(f"not {way}: {reason_of(attempt)}")
+        return "; ".join([way, *reasons]), attempt
 
     def report(self, way: str, attempt: Attempt) -> None:
         """Writes down what compiled the module, and raises what the last attempt failed with."""
@@ -198,13 +190,12 @@ class ExtensionBuilder:
         if attempt.load_error:
             raise NotLoadable(attempt.load_error)
         if not attempt.is_good:
-            # What a compiler said about the source counts more than that another step was ended for its memory.
-            has_error = FIRST_ERROR.search(attempt.log) is not None
-            lacks_memory = any(word in attempt.log for word in NO_MEMORY)
-            if lacks_memory and not has_error:
+            cause = compiler_error.cause_of(attempt.log)
+            if cause is Cause.MEMORY:
                 raise MemoryError
-            is_final = has_error and not lacks_memory and not any(word in attempt.log for word in MACHINE_FAULTS)
-            raise BuildFailed(error_excerpt(self.call, attempt.log), is_final)
+            if cause is Cause.DISK:
+                raise DiskFull(too_large_excerpt(self.call, attempt.log))
+            raise BuildFailed(error_excerpt(self.call, attempt.log), is_final=cause is Cause.SOURCE)
 
     def is_source_error(self, attempt: Attempt) -> bool:
         """Returns whether no part of the source that was left out can be the reason of the error."""
@@ -245,12 +236,12 @@ class ExtensionBuilder:
 
     def split(self) -> Attempt:
         """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc."""
-        if any(name.endswith((".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".in")) for name, _ in self.call.files):
-            return Attempt(log="the source has headers of its own", is_tried=False)
+        if any(name not in self.call.sources for name, _ in self.call.files):
+            return Attempt(log="the source includes files of its own", is_tried=False)
         try:
             halves = [cuda_split.split(unit.text) for unit in self.cuda_units]
         except Refused as error:
-            return Attempt(log=f"not split: {error}", is_tried=False)
+            return Attempt(log=str(error), is_tried=False)
         return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
     def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
@@ -395,11 +386,11 @@ class ExtensionBuilder:
             result = run_steps(command, folder, self.room, FULL_MIB)
         else:
             result = run_steps(command, folder, self.room, STRIPPED_MIB, lambda path: take_bodies_out(path, notes))
-        return (
-            Attempt([out], "")
-            if result == "" and out.exists()
-            else Attempt(log=result or "nvcc failed", text=unit.text)
-        )
+        has_succeeded = result == "" and out.exists()
+        for path in folder.iterdir():
+            if path != out and path.is_file():
+                path.unlink()  # the files between the steps would take the room of other units
+        return Attempt([out], "") if has_succeeded else Attempt(log=result or "nvcc failed", text=unit.text)
 
     # --- one unit, one library
 
@@ -539,6 +530,13 @@ class ExtensionBuilder:
         attempts = [job.result() for job in jobs]
         bad = next((attempt for attempt in reversed(attempts) if not attempt.is_good), None)
         return bad or Attempt([path for attempt in attempts for path in attempt.objects], "")
+
+
+def reason_of(attempt: Attempt) -> str:
+    """Returns in a few words why a way to build did not work."""
+    found = FIRST_ERROR.search(attempt.log)
+    lines = (attempt.load_error or attempt.log).strip().splitlines() or ["it failed"]
+    return (found["words"] if found is not None else lines[0]).strip()[:REASON_CHARACTERS_MAX]
 
 
 def shaping(flags: list[str]) -> list[str]:

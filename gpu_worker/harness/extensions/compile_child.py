@@ -5,12 +5,12 @@ src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT, "nic
 the optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
 
     status      ok; failed: the compilers refuse the source, so torch raises; not_loadable: torch raises too, when it
-                loads what was compiled; refused: kq does not build the call, though torch might; memory or
-                unsupported
+                loads what was compiled; refused: kq does not build the call, though torch might; memory, disk or
+                unsupported: a limit of the build, or of the machine
     message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
     final       present if every compilation of the call fails in the same way: the compilers name a line of the source,
-                or refuse a flag or a name. What a full disk or a lack of memory may have caused is not final
+                or refuse a flag or a name. What a lack of memory may have caused is not final
     module.so   the module; the files of a prefix instead for a prefix
 """
 
@@ -19,7 +19,7 @@ import json
 import os
 
 from harness.children.job import Job
-from harness.extensions.builder import BuildFailed, ExtensionBuilder, NotLoadable, Unsupported
+from harness.extensions.builder import BuildFailed, DiskFull, ExtensionBuilder, NotLoadable, Unsupported
 from harness.extensions.compiler_flags import BadFlag, refused_by_compiler
 from harness.extensions.loader_call import BadCall, BadName, Call, check_names
 from harness.extensions.sources import BadSource
@@ -55,6 +55,8 @@ def main(job: Job) -> int:
         status, message = "refused", str(error)
     except MemoryError:
         status, message = "memory", "the build took more memory than a build may have"
+    except DiskFull as error:
+        status, message = "disk", str(error)
     except Unsupported as error:
         status, message = "unsupported", str(error)
     if is_final:

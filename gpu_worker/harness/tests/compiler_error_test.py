@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.extensions.compiler_error import error_excerpt, is_source_error, words_of
+from harness.extensions.compiler_error import Cause, cause_of, is_source_error, too_large_excerpt, words_of
 from harness.extensions.loader_call import Call
 
 NAMES = words_of(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check(x)\n")
@@ -42,16 +42,38 @@ class CompilerErrorExcerpt(unittest.TestCase):
         self.assertFalse(self.own(unknown, flags=("-Dlenght=3",)), "a flag defines it")
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
 
+    def test_what_a_limit_ended_is_no_error_of_the_source(self) -> None:
+        source = "main.cpp:3:7: error: expected ‘;’ before ‘}’ token"
+        for log, cause in (
+            ("g++: fatal error: File size limit exceeded signal terminated program as", Cause.DISK),
+            ("/tmp/x.s: Fatal error: can't write 4096 bytes to section .data of main.o: 'File too large'", Cause.DISK),
+            ("/tmp/x.s: Fatal error: main.o: No space left on device", Cause.DISK),
+            ("main.cpp:3:1: fatal error: error writing to /tmp/cc.s: No space left on device", Cause.DISK),
+            ("ptxas fatal   : Memory allocation failure", Cause.MEMORY),
+            ("cuda_sources(3): catastrophic error: out of memory", Cause.MEMORY),
+            ("cc1plus: out of memory allocating 65536 bytes after a total of 1234 bytes", Cause.MEMORY),
+            ("virtual memory exhausted: Cannot allocate memory", Cause.MEMORY),
+            ("g++: fatal error: Killed signal terminated program cc1plus", Cause.MEMORY),
+            ("cicc\nKilled signal", Cause.MEMORY),
+            ("terminate called after throwing an instance of 'std::bad_alloc'", Cause.MEMORY),
+            (source, Cause.SOURCE),
+            (f"{source}\ncc1plus: out of memory allocating 8 bytes", Cause.UNSURE),
+            (f"{source}\nKilled signal", Cause.UNSURE),
+            ("main.cpp:3:2: error: #error out of memory", Cause.SOURCE),
+            ("main.cpp:3:9: error: out of memory", Cause.SOURCE),
+            ("main.cpp:3:10: fatal error: out of memory: No such file or directory", Cause.SOURCE),
+            ("/tmp/x.s: Assembler messages:\n/tmp/x.s:9: Error: no such instruction: `out of memory'", Cause.SOURCE),
+            ("main.cpp: In function: internal compiler error: Segmentation fault", Cause.UNSURE),
+            ("/usr/bin/ld: cannot find -lmissing", Cause.UNSURE),
+        ):
+            self.assertIs(cause_of(log), cause, log)
+
     def test_an_object_that_is_too_large_is_told_in_words(self) -> None:
         call = Call(place="add.py:7", name="add", inline=True)
-        for words in (
-            "g++: fatal error: File size limit exceeded signal terminated program as",
-            "/tmp/x.s: Fatal error: can't write 4096 bytes to section .data of main.o: 'File too large'",
-            "/tmp/x.s: Fatal error: main.o: No space left on device",
-        ):
-            excerpt = error_excerpt(call, f"main.cpp: note\n{words}\ncompilation terminated.")
-            self.assertTrue(excerpt.startswith("add.py:7: the compiler writes more than a build may write"), excerpt)
-            self.assertIn(words[-12:], excerpt)
+        words = "/tmp/x.s: Fatal error: main.o: No space left on device"
+        excerpt = too_large_excerpt(call, f"main.cpp: note\n{words}\ncompilation terminated.")
+        self.assertTrue(excerpt.startswith("add.py:7: the compiler writes more than a build may write"), excerpt)
+        self.assertIn(words, excerpt)
 
 
 if __name__ == "__main__":
