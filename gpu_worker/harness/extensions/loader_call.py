@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Callable
@@ -27,6 +28,8 @@ FUNCTION = re.compile(r"[A-Za-z_][\w:<>, ]*")
 CUDA_ENDINGS = (".cu", ".cuh")
 HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
 QUOTED_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")  # quotes may contain blanks
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.M)
+ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".cuinc", ".in")
 
 
@@ -138,9 +141,12 @@ def check_names(call: Call) -> None:
     if len(call.name) > NAME_BYTES_MAX:
         raise BadCall(f"the extension's name is longer than {NAME_BYTES_MAX} characters: {call.name[:40]!r}")
     if not (call.name.isascii() and call.name.isidentifier()):
+        is_word = re.fullmatch(r"[\w.-]+", call.name, re.ASCII) is not None
         uses_name = call.functions is not None or any(
             "TORCH_EXTENSION_NAME" in text for text in [*call.cpp, *call.cuda, *(text for _, text in call.files)]
         )
+        if not uses_name and is_word and not call.is_python_module:
+            return  # the name is that of a file alone
         if not uses_name:
             raise BadCall(f"the extension's name must be an identifier, got {call.name[:40]!r}")
         raise BadName(
@@ -164,10 +170,23 @@ def finish_call(call: Call, arguments: dict[str, Any]) -> Call:
     with_cuda = arguments.get("with_cuda")
     has_cuda = bool(call.cuda) or any(source.endswith(CUDA_ENDINGS) for source in call.sources)
     call.with_cuda = has_cuda if with_cuda is None else bool(with_cuda) or has_cuda
+    if call.with_cuda:
+        call.cuda_cflags += flags_of_arch_list(call.cuda_cflags)
     size = sum(len(text) for text in call.cpp + call.cuda) + sum(len(text) for _, text in call.files)
     if size > SOURCE_BYTES_MAX:
         raise BadCall(f"its sources have {size} characters, more than the {SOURCE_BYTES_MAX} that are built")
     return call
+
+
+def flags_of_arch_list(cuda_cflags: list[str]) -> list[str]:
+    """Returns the flags that torch adds for the architectures that the submission sets in TORCH_CUDA_ARCH_LIST. Raises
+    what torch raises for an architecture that torch does not know.
+    """
+    if os.environ.get(ARCH_LIST, "") in ("", "native"):
+        return []
+    from torch.utils import cpp_extension
+
+    return list(cpp_extension._get_cuda_arch_flags(cuda_cflags))
 
 
 def check_texts(value: Any, needs_list: bool) -> None:
@@ -218,13 +237,55 @@ def load_call(arguments: dict[str, Any]) -> Call:
 
 
 def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) -> None:
-    """Adds the submission's own headers: those beside its sources and in its include paths."""
+    """Adds the submission's own files that its sources include, and then the headers beside its sources and in its
+    include paths, which a macro may include, as far as there is room.
+    """
     paths = [os.path.abspath(path) for path in sources(arguments.get("extra_include_paths"), "extra_include_paths")]
-    for folder in [*list(roots), *(Path(path) for path in paths if is_submission_folder(path))]:
+    own_paths = [Path(path) for path in paths if is_submission_folder(path)]
+    take_included(call, roots, own_paths)
+    for folder in dict.fromkeys([*roots, *own_paths]):
         for path in sorted(folder.rglob("*")):
             if path.name.endswith(HEADERS) and path.is_file() and len(call.files) < FILES_MAX:
                 add_file(call, path, roots, folder)
     call.include_paths = [roots.get(Path(path), path) for path in paths]
+
+
+def take_included(call: Call, roots: dict[Path, str], include_paths: list[Path]) -> None:
+    """Adds the files that the call's sources include, and those that these include, from the folders of its sources,
+    the folders above these, and `include_paths`.
+    """
+    # What may still have includes: the folder of a text, and the text.
+    rest = [(Path(), text) for text in [*call.cpp, *call.cuda]]
+    for name, text in call.files:
+        folder = next(folder for folder, place in roots.items() if name.startswith(f"{place}/"))
+        rest.append(((folder / name.partition("/")[2]).parent, text))
+    while rest:
+        beside, text = rest.pop()
+        for included in INCLUDE.findall(text):
+            candidates = [(beside, folder) for folder in roots if beside == folder or folder in beside.parents]
+            candidates += [(folder, folder) for folder in include_paths]
+            for begin, folder in candidates:
+                path = Path(os.path.normpath(begin / included))
+                if path.is_file() and is_submission_folder(str(path.parent)):
+                    if add_included(call, path, roots, folder):
+                        rest.append((path.parent, call.files[-1][1]))
+                    break
+
+
+def add_included(call: Call, path: Path, roots: dict[Path, str], folder: Path) -> bool:
+    """Adds a file that is included from the files of `folder`, and returns whether it is new."""
+    place = roots.setdefault(folder, f"part{len(roots)}")
+    name = posixpath.normpath(f"{place}/{os.path.relpath(path, folder)}")
+    text = text_of(path)
+    known = next((known for known in call.files if known[0] == name), None)
+    if known is not None and known[1] == text:
+        return False
+    if known is not None or name.startswith("../"):
+        raise BadCall(f"it includes {path.name} by a path that leaves the folder above its sources; put it beside them")
+    if len(call.files) == FILES_MAX:
+        raise BadCall(f"it includes more than {FILES_MAX} files of its own; join them")
+    call.files.append([name, text])
+    return True
 
 
 def is_submission_folder(path: str) -> bool:

@@ -13,10 +13,10 @@ which gpu_worker/compile reads:
 The manifest (manifest.py) of an earlier trace of the same file names the calls that are known not to compile. They
 raise what torch raises, so that the calls of the file's fallback are recorded.
 
-The child imports the submission's entry file and so records the calls at import. If the file has a call that the import
-did not reach, the child constructs and calls the entry point (by default the class ModelNew) on tensors without memory,
-and so records the calls in __init__() and forward() too. The process has no GPU, but torch.cuda reports one of the
-job's architecture, so that a source that depends on the architecture is the same as in the job.
+The child imports the submission's entry file and so records the calls at import. If a file of the submission has a call
+that the import did not reach, the child constructs and calls the entry point (by default the class ModelNew) on tensors
+without memory, and so records the calls in __init__() and forward() too. The process has no GPU, but torch.cuda reports
+one of the job's architecture, so that a source that depends on the architecture is the same as in the job.
 
 Code of the submission can change everything in this process. The worker therefore reads these files as untrusted bytes.
 """
@@ -25,7 +25,6 @@ import ast
 import contextlib
 import hashlib
 import json
-import os
 import sys
 import types
 from collections.abc import Callable
@@ -78,9 +77,13 @@ class CallRecorder:
         self.argument_errors: dict[str, dict[str, str]] = {}  # by key
         self.raised_places: set[str] = set()  # of calls whose arguments torch does not take
         self.uncaught_key = ""
+        own = [path for path in sorted(job.given.rglob("*.py")) if path.name != job.problem]
+        self.places = [places for path in own for places in call_places(path)]
 
     def record(self, call: Call) -> Any:
-        if len(self.calls) < CALLS_MAX and all(call.key() != known.key() for known in self.calls):
+        if all(call.key() != known.key() for known in self.calls):
+            if len(self.calls) == CALLS_MAX:
+                raise self.refused(f"{call.place}: load_inline and load are called more than {CALLS_MAX} times")
             self.calls.append(call)
         key = self.known.key_of(call)
         error = self.known.error_of(call, key) if key is not None else None
@@ -106,20 +109,21 @@ class CallRecorder:
         self.raised.append((error, key))
 
     def note_uncaught(self, error: BaseException, is_at_import: bool) -> None:
-        """Notes the call whose error left the file, itself or as the reason of another error. Outside of an import the
-        reason must be named with "raise ... from", because tensors without memory make a fallback fail too.
+        """Notes the call whose error left the file, itself or as the reason of another error. Outside of an import that
+        other error must come from a `raise` in the submission, because tensors without memory make a fallback fail too.
         """
         seen: BaseException | None = error
         for _ in range(CAUSES_MAX):
             if seen is None or self.uncaught_key:
                 return
             self.uncaught_key = next((key for raised, key in self.raised if raised is seen), "")
-            seen = seen.__cause__ or (seen.__context__ if is_at_import else None)
+            is_raised_there = is_at_import or is_of_raise(seen, self.job.source)
+            seen = seen.__cause__ or (seen.__context__ if is_raised_there else None)
 
     def has_unreached_call(self) -> bool:
-        """Returns whether the entry file has a call of a loader that was not made."""
+        """Returns whether a file of the submission has a call of a loader that was not made."""
         seen = {call.place for call in self.calls} | self.raised_places
-        return any(not seen & set(places) for places in call_places(self.job.given / self.job.entry))
+        return any(not seen & set(places) for places in self.places)
 
     def save(self) -> None:
         calls = {
@@ -248,7 +252,6 @@ def pretend_gpu(arch: str) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
-    os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{capability[0]}.{capability[1]}")
 
 
 def is_gpu(value: Any) -> bool:
@@ -287,6 +290,21 @@ def pretend_tensors_on_gpu() -> None:
     torch.Tensor.to = to  # type: ignore[method-assign,assignment]
     torch.Tensor.cuda = lambda tensor, *_, **__: tensor  # type: ignore[method-assign,assignment,misc]
     torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
+
+
+def is_of_raise(error: BaseException, folder: Path) -> bool:
+    """Returns whether a statement `raise` in a file below `folder` raised the error."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or not last.tb_frame.f_code.co_filename.startswith(f"{folder}/"):
+        return False
+    try:
+        tree = ast.parse(Path(last.tb_frame.f_code.co_filename).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
+    line = last.tb_lineno
+    return any(isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0) for node in ast.walk(tree))
 
 
 def call_places(path: Path) -> list[list[str]]:

@@ -243,6 +243,44 @@ class Builds(WorldTest):
         ):
             self.assertEqual((self.trace(statements, failed) / "uncaught").read_text(), first["keys"][0])
 
+    def test_an_error_that_a_model_raises_in_place_of_the_compilers_leaves_the_file(self) -> None:
+        model = (
+            "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x, *rest):\n        try:\n"
+            "            load_inline('m', 'int a;')\n        except Exception as error:\n            {}\n"
+            "        return x\n"
+        )
+        first = json.loads((self.trace(model.format("pass")) / "calls").read_text())
+        failed: dict[str, object] = {first["keys"][0]: {"kind": "build", "text": "words"}}
+        for statement, is_uncaught in (
+            ("raise RuntimeError(f'no kernel: {error}')", True),
+            ("raise", True),
+            ("return x.no_such_method()", False),
+            ("return torch.relu(x)", False),
+        ):
+            out = self.trace(model.format(statement), failed)
+            self.assertEqual((out / "uncaught").read_text(), first["keys"][0] if is_uncaught else "", statement)
+
+    def test_a_call_in_another_file_of_the_submission_is_recorded(self) -> None:
+        files = {
+            "new.py": "import torch, helper\nclass ModelNew(torch.nn.Module):\n    def forward(self, x, *rest):\n"
+            "        return helper.module().run(x)\n",
+            "helper.py": "from torch.utils.cpp_extension import load_inline\ndef module():\n"
+            "    return load_inline('m', 'int a;')\n",
+        }
+        out = self.build(files, role="record", backend="torch")
+        self.assertEqual([call["place"] for call in json.loads((out / "calls").read_text())["calls"]], ["helper.py:3"])
+
+    def test_more_calls_than_there_may_be_are_told(self) -> None:
+        calls = (
+            "for i in range({}):\n    try:\n        load_inline(f'm{{i}}', 'int a;')\n"
+            "    except Exception:\n        pass\n"
+        )
+        self.assertEqual((self.trace(calls.format(CALLS_MAX)) / "complaint").read_text(), "")
+        out = self.trace(calls.format(CALLS_MAX + 1))
+        self.assertEqual(
+            (out / "complaint").read_text(), f"new.py:4: load_inline and load are called more than {CALLS_MAX} times"
+        )
+
     def test_a_call_whose_arguments_torch_does_not_take_is_noted(self) -> None:
         caught = (
             "for _ in range(2):\n    try:\n        load_inline('m\\udce9', None)\n"

@@ -1,11 +1,24 @@
 """Tests how a call of load_inline or load is written down."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from harness.extensions.loader_call import FLAGS_MAX, FUNCTIONS_MAX, SOURCES_MAX, BadCall, flags, inline_call
+from harness.extensions.loader_call import (
+    FILES_MAX,
+    FLAGS_MAX,
+    FUNCTIONS_MAX,
+    SOURCES_MAX,
+    BadCall,
+    Call,
+    check_names,
+    flags,
+    inline_call,
+    load_call,
+)
 
 
 def call(**arguments: Any) -> Any:
@@ -73,6 +86,54 @@ class ExtensionCall(unittest.TestCase):
         for what in ("cpp_sources", "cuda_sources"):
             with self.assertRaisesRegex(UnicodeEncodeError, "surrogates not allowed"):
                 call(**{what: undecoded})
+
+    def test_included_files_of_the_submission_come_along(self) -> None:
+        with tempfile.TemporaryDirectory() as root:
+            folder = Path(root, "csrc/deep")
+            folder.mkdir(parents=True)
+            (folder / "k.cu").write_text('#include "impl.cpp"\n#include "../common.h"\n#include <vector>\n')
+            (folder / "impl.cpp").write_text('#include "table.txt"\n#include "k.cu"\n')
+            (folder / "table.txt").write_text("1")
+            (folder / "unused.txt").write_text("2")
+            (folder.parent / "common.h").write_text("int f();")
+            for i in range(FILES_MAX):
+                (folder / f"{i:02}.h").write_text("")
+            found = load_call({"name": "m", "sources": [str(folder / "k.cu")]})
+            self.assertEqual(found.sources, ["part0/k.cu"])
+            names = [name for name, _ in found.files]
+            self.assertEqual(names[:4], ["part0/k.cu", "part0/impl.cpp", "common.h", "part0/table.txt"])
+            self.assertEqual(len(names), FILES_MAX)
+            (folder / "impl.cpp").write_text("".join(f'#include "{i:02}.h"\n' for i in range(FILES_MAX)))
+            with self.assertRaisesRegex(BadCall, "more than 64 files of its own"):
+                load_call({"name": "m", "sources": [str(folder / "k.cu")]})
+            (folder / "k.cu").write_text('#include "../../top.h"\n')
+            Path(root, "top.h").write_text("")
+            with self.assertRaisesRegex(BadCall, "leaves the folder above its sources"):
+                load_call({"name": "m", "sources": [str(folder / "k.cu")]})
+
+    def test_architectures_that_the_submission_sets_become_flags(self) -> None:
+        for listed, given, flags_of_device in (
+            ("", [], []),
+            ("9.0a", ["-O3"], ["-O3", "-gencode=arch=compute_90a,code=sm_90a"]),
+            ("7.0", [], ["-gencode=arch=compute_70,code=sm_70"]),
+            ("9.0a", ["-arch=sm_90"], ["-arch=sm_90"]),
+        ):
+            with mock.patch.dict(os.environ, {"TORCH_CUDA_ARCH_LIST": listed}):
+                self.assertEqual(call(cuda_sources="int a;", extra_cuda_cflags=given).cuda_cflags, flags_of_device)
+                self.assertEqual(call(cpp_sources="int a;").cuda_cflags, [])
+        with mock.patch.dict(os.environ, {"TORCH_CUDA_ARCH_LIST": "9.9"}):
+            with self.assertRaisesRegex(ValueError, "Unknown CUDA arch"):
+                call(cuda_sources="int a;")
+
+    def test_the_name_of_a_library_that_is_no_module_may_be_any_word(self) -> None:
+        check_names(Call(name="my-ops.2", inline=True, is_python_module=False))
+        for named in (
+            Call(name="my-ops", inline=True),
+            Call(name="my-ops", inline=True, is_python_module=False, cpp=["TORCH_EXTENSION_NAME"]),
+            Call(name="my;ops", inline=True, is_python_module=False),
+        ):
+            with self.assertRaises(BadCall):
+                check_names(named)
 
     def test_headers_of_the_submission_come_along(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

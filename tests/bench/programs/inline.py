@@ -361,6 +361,9 @@ def build_by_torch(place: Path, arch: str) -> Answer:
         "extra_cuda_cflags": call["cuda_cflags"],
         "extra_ldflags": call["ldflags"],
         "build_directory": str(place / "work"),
+        "extra_include_paths": [
+            str(place / "files" / path) if path.startswith("part") else path for path in call["include_paths"]
+        ],
         "with_cuda": call["with_cuda"],
         "is_python_module": call["is_python_module"],
     }
