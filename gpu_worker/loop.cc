@@ -158,7 +158,7 @@ class Loop {
         kinds_(kinds_of(options.worker)),
         is_making_headers_ahead_(options.makes_headers_ahead),
         builder_(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote),
-        build_threads_(options.worker.build_slots + kQuickSlots),
+        build_threads_(std::max(options.worker.build_slots, options.worker.build_slots_of_free_device) + kQuickSlots),
         abort_at_end_{lanes} {
     broker_.wake_on(mailbox_.wake_fd());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -277,9 +277,12 @@ class Loop {
 
   void start_build(const BuildStart& start) {
     for (const auto& lane : lanes_) lane->expect(*start.lease);
-    build_threads_.add([this, lease = start.lease, stop = in_progress_[start.lease->id].get_token()](std::size_t slot) {
+    build_threads_.add([this, lease = start.lease, has_free_device = start.has_free_device,
+                        stop = in_progress_[start.lease->id].get_token()](std::size_t slot) {
       const bool for_another_worker = lease->id.attempt == 0;
-      auto built = for_another_worker ? builder_.build_object(*lease, stop, slot) : builder_.build(*lease, stop, slot);
+      const BuildPlace place{.slot = slot, .may_use_all_cores = has_free_device};
+      auto built =
+          for_another_worker ? builder_.build_object(*lease, stop, place) : builder_.build(*lease, stop, place);
       // Without a zygote no job gets as far as a run, so a zygote that does not start is noticed here.
       for (std::size_t i = 0; i < lanes_.size(); ++i) report_if_lost(*lanes_[i], i, mailbox_);
       mailbox_.put(BuildDone{lease->id, std::move(built)});

@@ -37,6 +37,12 @@ std::uint32_t build_slots(const BuildResources& resources) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, builds), 1, kBuildSlotsMax));
 }
 
+std::uint32_t build_slots_of_free_device(const BuildResources& resources) {
+  BuildResources without_warm_ups = resources;
+  without_warm_ups.gpu_lanes = 0;
+  return build_slots(without_warm_ups);
+}
+
 std::uint64_t header_host_bytes(std::uint64_t memory_bytes) {
   constexpr std::uint64_t kArchiveBytes = 16ull << 30;
   return memory_bytes / 6 >= kArchiveBytes ? kArchiveBytes : 0;

@@ -36,6 +36,19 @@ TEST(build_slots, leave_cores_to_children_that_warm_up_on_a_gpu) {
   EXPECT_EQ(slots(64, 8, 2048, 8), 24u);
 }
 
+TEST(build_slots_of_free_device, have_the_cores_of_children_that_warm_up) {
+  const auto free_slots = [](std::uint64_t cores, std::uint64_t lanes) {
+    return build_slots_of_free_device({.cores = cores,
+                                       .lanes = lanes,
+                                       .gpu_lanes = lanes,
+                                       .memory_bytes = 2048 * kGiB,
+                                       .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)});
+  };
+  EXPECT_EQ(free_slots(16, 1), 14u);
+  EXPECT_EQ(free_slots(8, 1), 6u);
+  EXPECT_EQ(free_slots(2, 1), 1u);
+}
+
 TEST(cores_kept_by_lane, leave_the_others_to_builds) {
   const auto kept = [](std::uint64_t cores, std::uint64_t lanes, std::uint64_t gpu_lanes) {
     return cores_kept_by_lane({.cores = cores, .lanes = lanes, .gpu_lanes = gpu_lanes});

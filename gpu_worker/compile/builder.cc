@@ -213,14 +213,14 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
                       const std::stop_token& stop) { return make_header(order, thread, stop); },
                std::clamp<std::size_t>(options_.headers_at_once, 1, kHeadersAtOnceMax)) {}
 
-Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
+Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, BuildPlace place,
                                       std::int64_t start_ms) const {
   KQ_TRY_VALUE(auto zygote, zygote_(lease.device.kind));
   return Job{.lease = lease,
              .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
              .zygote = std::move(zygote),
              .stop = std::move(stop),
-             .slot = slot,
+             .place = place,
              .end_ms = start_ms + limit_of(lease.submission, kNoLimitMs)};
 }
 
@@ -239,7 +239,7 @@ Hash Builder::key_of(const Job& job) {
                    job.zygote->compilers());
 }
 
-Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
+Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, BuildPlace place) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   // An eval program builds the submission itself. Its result is self-reported, so the guard has nothing to protect.
   if (lease.submission.backend == Backend::eval_program) return Built{.verdict = {}, .dir = {}};
@@ -249,7 +249,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   KQ_TRY_VALUE(auto judged, judge_files(lease, time_to_judge(lease, stop, end_ms), findings));
   if (judged) return std::move(*judged);
   if (auto built = judge_entry(lease.submission)) return std::move(*built);
-  KQ_TRY_VALUE(auto job, begin(lease, std::move(stop), slot, start_ms));
+  KQ_TRY_VALUE(auto job, begin(lease, std::move(stop), place, start_ms));
   job.findings = std::move(findings);
   const Hash key = key_of(job);
   const BuildTime time = time_of(job);
@@ -264,10 +264,10 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   return built;
 }
 
-Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
-  auto built = build(lease, stop, slot);
+Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, BuildPlace place) {
+  auto built = build(lease, stop, place);
   if (!built || built->dir.empty()) return built;
-  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, sys::monotonic_now_ms()));
+  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), place, sys::monotonic_now_ms()));
   std::error_code error;
   if (!has_compilers_of_key(*job.zygote, built->dir))
     return our_fault("builds here find other compilers than this worker found when it started");
@@ -306,17 +306,17 @@ std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
 }
 
 Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) const {
-  return Scratch::make(options_.scratch, name + std::to_string(job.slot),
-                       options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot));
+  return Scratch::make(options_.scratch, name + std::to_string(job.place.slot),
+                       options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.place.slot));
 }
 
 BuildChild Builder::child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared) const {
   return {.role = role,
           .arch = job.arch,
           .shared = shared,
-          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
+          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.place.slot),
           .host_bytes = options_.host_bytes,
-          .cores = options_.cores,
+          .cores = job.place.may_use_all_cores ? std::vector<int>() : options_.cores,
           .limit_ms =
               static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - sys::monotonic_now_ms(), 1, limit_ms)),
           .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};

@@ -60,21 +60,26 @@ struct BuilderOptions {
   std::uint32_t headers_at_once = 2;  // prefixes that are made at once, at most kHeadersAtOnceMax
 };
 
+// Where a build runs. Slots may build at the same time, each one lease at a time.
+struct BuildPlace {
+  std::size_t slot = 0;
+  bool may_use_all_cores = false;  // and not only BuilderOptions::cores
+};
+
 class Builder {
  public:
   // Returns a living zygote for builds for this kind of device; may start one.
   using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>(DeviceKind)>;
   Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote);
 
-  // Builds a lease; blocks. Slots may build at the same time, each one lease at a time. After a stop the build's child
-  // is killed and the build fails.
-  Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
+  // Builds a lease; blocks. After a stop the build's child is killed and the build fails.
+  Expected<Built> build(const Lease& lease, std::stop_token stop = {}, BuildPlace place = {});
   // Queues the usual prefixes of torch's headers that the cache lacks for this kind of device. Does not wait.
   Expected<void> make_headers_ahead(DeviceKind kind);
   // Returns when no prefix of torch's headers is being made or waits to be made.
   void wait_for_headers() { headers_.wait_until_idle(); }
   // Builds for another worker: the same, and the files of a successful build are packed into Built::object.
-  Expected<Built> build_object(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
+  Expected<Built> build_object(const Lease& lease, std::stop_token stop = {}, BuildPlace place = {});
 
  private:
   // What the steps of one build have in common.
@@ -83,20 +88,20 @@ class Builder {
     std::string arch;
     std::shared_ptr<Zygote> zygote;
     std::stop_token stop;
-    std::size_t slot = 0;
+    BuildPlace place = {};
     std::int64_t end_ms = 0;                   // of the whole build, if the submission has a limit
     std::vector<ReviewFinding> findings = {};  // of the files that are read without a compiler
   };
-  Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot, std::int64_t start_ms) const;
+  Expected<Job> begin(const Lease& lease, std::stop_token stop, BuildPlace place, std::int64_t start_ms) const;
   // Returns how long the guard may read from now on.
   BuildTime time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const;
+  // Returns how long the steps of a build may take that the submission's own limit alone limits.
+  static BuildTime time_of(const Job& job);
   static Hash key_of(const Job& job);
   void adopt(const Job& job, const Hash& key);
   bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
-  // Returns how long the steps of a build may take that the submission's own limit alone limits.
-  static BuildTime time_of(const Job& job);
   // What a run of the tracing child recorded: the calls that the manifest does not know and those that raised, or the
   // verdict of a job that ends here.
   struct Traced {
@@ -127,12 +132,12 @@ class Builder {
   // Compiles a call into `scratch` and returns the verdict of a compile that failed, or nothing.
   Expected<std::optional<Verdict>> compile_once(const Job& job, const Scratch& scratch, const std::string& headers,
                                                 BuildGate::Kind kind);
+  bool may_run_alone() const { return options_.alone_host_bytes > options_.host_bytes; }
   bool make_header(const HeaderOrder& order, std::size_t thread, const std::stop_token& stop);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
                                const std::string& shared = {}) const;
-  bool may_run_alone() const { return options_.alone_host_bytes > options_.host_bytes; }
   Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;

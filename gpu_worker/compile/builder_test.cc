@@ -317,7 +317,7 @@ TEST_F(BuilderTest, torch_headers_are_precompiled_once_and_other_builds_do_not_w
         "from torch.utils.cpp_extension import load_inline\nSOURCE = 'torch::Tensor add(torch::Tensor x) { return x "
         "+ " +
         std::to_string(number) + "; }'\nmodule = load_inline('added', SOURCE, functions=['add'])\n";
-    return verdict_of(builder.build(lease_of(Backend::torch_cuda, {{"k.py", source}}), {}, number));
+    return verdict_of(builder.build(lease_of(Backend::torch_cuda, {{"k.py", source}}), {}, {.slot = number}));
   };
   std::vector<std::string> verdicts(2);
   {
@@ -403,7 +403,7 @@ TEST_F(BuilderTest, concurrent_builds_of_one_extension_compile_it_once) {
       threads.emplace_back([&, slot] {
         const std::string comment = slot == 2 ? "# another file\n" : "";
         built[slot] =
-            builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
+            builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, {.slot = slot});
       });
     }
   }
@@ -436,7 +436,9 @@ TEST_F(BuilderTest, builds_run_on_the_processors_of_the_builder) {
       "import os\nfrom torch.utils.cpp_extension import load_inline\n"
       "if os.sched_getaffinity(0) == {" +
       std::to_string(core) + "}:\n    load_inline('small', 'int number = unheard_of;', no_implicit_headers=True)\n";
-  EXPECT_EQ(verdict_of(builder.build(lease_of(Backend::torch, {{"k.py", source}}))), "build_failed");
+  const auto lease = lease_of(Backend::torch, {{"k.py", source}});
+  EXPECT_EQ(verdict_of(builder.build(lease)), "build_failed");
+  EXPECT_EQ(verdict_of(builder.build(lease, {}, {.may_use_all_cores = true})), "built");
 }
 
 TEST_F(BuilderTest, a_call_that_does_not_compile_is_compiled_once) {

@@ -74,8 +74,8 @@ Worker::Worker(WorkerOptions options)
 WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
   WorkerReady ready;
   std::visit([&](auto& body) { on(body, {now_ms, ready}); }, event);
-  start_builds({now_ms, ready});
   start_runs(ready);
+  start_builds({now_ms, ready});
   send_messages({now_ms, ready});
   return ready;
 }
@@ -287,17 +287,27 @@ void Worker::start_builds(Step step) {
     ++building;
     slow += held.is_slow ? 1 : 0;
   }
+  const bool has_free = has_free_device();
+  const std::uint32_t slots = has_free ? build_slots_max() : options_.build_slots;
   for (auto& [id, held] : leases_) {
-    if (building >= options_.build_slots + kQuickSlots) return;
     // The slots for quick builds are for the case that slow ones have all the others.
-    const bool has_slot = building < options_.build_slots || (!held.is_slow && slow == options_.build_slots);
+    if (building >= std::max<std::size_t>(slots, slow) + kQuickSlots) return;
+    const bool has_slot = building < slots || (!held.is_slow && slow >= slots);
     if (held.phase != Phase::waiting_build || !has_slot) continue;
     held.phase = Phase::building;
     held.build_started_ms = step.now_ms;
     ++building;
     slow += held.is_slow ? 1 : 0;
-    step.ready.builds.push_back({held.lease});
+    step.ready.builds.push_back({held.lease, has_free});
   }
+}
+
+// Returns whether a device has no job, now that all jobs that can run have been started.
+bool Worker::has_free_device() const {
+  for (std::size_t device = 0; device < busy_.size(); ++device) {
+    if (!busy_[device] && lost_[device].empty()) return true;
+  }
+  return false;
 }
 
 // First every free device starts a lease of its own; then devices that stay idle take leases of equivalent devices.
@@ -398,7 +408,7 @@ void Worker::send_hello(Step step) {
   for (std::string& reason : quarantined) reason = reason.substr(0, kMessageTextMax);
   const auto lanes = static_cast<std::uint32_t>(devices.size());
   const std::uint32_t leases =
-      lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1 + kQuickSlots;
+      lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + build_slots_max() - 1 + kQuickSlots;
   const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;
   step.ready.sends.push_back(Hello{.worker = options_.name,
                                    .epoch = options_.epoch,
