@@ -402,8 +402,8 @@ TEST_F(BuilderTest, concurrent_builds_of_one_extension_compile_it_once) {
     for (std::size_t slot = 0; slot < built.size(); ++slot) {
       threads.emplace_back([&, slot] {
         const std::string comment = slot == 2 ? "# another file\n" : "";
-        built[slot] =
-            builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, {.slot = slot});
+        built[slot] = builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}),
+                                    {}, {.slot = slot});
       });
     }
   }

@@ -142,8 +142,8 @@ class ExtensionBuilder:
         self.report(way, attempt)
 
     def compile_and_link(self) -> tuple[str, Attempt]:
-        """Returns the way that compiled the CUDA units, if there are any, with the reasons why no way before it did; and
-        the end of the build.
+        """Returns the way that compiled the CUDA units, if there are any, with the reasons why no way before it worked,
+        and the end of the build.
         """
         self.missing_bodies = ""
         way, attempt = "", self.cpp_objects()
