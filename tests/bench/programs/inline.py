@@ -276,7 +276,8 @@ def work(arguments: argparse.Namespace) -> int:
     import resource
 
     place = Path(arguments.folder)
-    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{arguments.arch[3:-1]}.{arguments.arch[-1]}"
+    if arguments.work_on == "torch":
+        os.environ["TORCH_CUDA_ARCH_LIST"] = f"{arguments.arch[3:-1]}.{arguments.arch[-1]}"
     sys.path.insert(0, str(HARNESS))
     steps = {"trace": trace_calls, "prefix": build_by_kq, "kq": build_by_kq, "torch": build_by_torch}
     import torch.utils.cpp_extension  # noqa: F401  no part of the seconds
