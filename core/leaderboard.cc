@@ -139,10 +139,7 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
       !runs_all_workloads(submission.problem))
     return std::nullopt;
   const bool is_decoy = result.kernels_ran && result.kernels_ran->is_decoy;
-  const bool fell_back = result.extensions && result.extensions->fell_back;
-  const bool are_own_wanted = result.kernels_ran && result.kernels_ran->are_own_wanted;
-  const bool ran_own = result.kernels_ran && result.kernels_ran->own_share.value_or(0) > 0;
-  if (are_own_wanted && (is_decoy || (fell_back && !ran_own))) return std::nullopt;
+  if (is_decoy && result.kernels_ran->are_own_wanted) return std::nullopt;
   LeaderboardRow row{.problem = submission.problem.name,
                      .problem_hash = board_hash(submission),
                      .device_model = result.device.model,
@@ -151,7 +148,7 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                      .author = submission.author,
                      .backend = std::string(to_string(submission.backend)),
                      .finished_at_ms = finished_at_ms,
-                     .fell_back = fell_back,
+                     .fell_back = result.extensions && result.extensions->fell_back,
                      .is_decoy = is_decoy,
                      .streams = submission.trials.streams,
                      .graphs = submission.trials.graphs,

@@ -92,20 +92,6 @@ TEST(BoardRow, of_a_decoy_is_flagged_and_missing_where_the_problem_asks_for_own_
   EXPECT_TRUE(board_row(Submission{}, result, 7, 8));
 }
 
-TEST(BoardRow, of_a_fallback_is_missing_where_the_problem_asks_for_own_kernels_and_none_ran) {
-  Result result;
-  result.verdict = timed(10);
-  result.extensions = Extensions{.calls = 1, .compiled = 0, .failed = {{.name = "m", .error = "e"}}, .fell_back = true};
-  result.kernels_ran = KernelsRan{.calls = 1, .left_out = 1};
-  const auto row = board_row(Submission{}, result, 7, 8);
-  ASSERT_TRUE(row);
-  EXPECT_TRUE(row->fell_back);
-  result.kernels_ran->are_own_wanted = true;
-  EXPECT_FALSE(board_row(Submission{}, result, 7, 8));
-  result.kernels_ran->own_share = 0.5;
-  EXPECT_TRUE(board_row(Submission{}, result, 7, 8));
-}
-
 TEST(BoardRow, says_whether_the_guard_has_findings) {
   Result result;
   result.verdict = timed(10);
