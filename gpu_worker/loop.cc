@@ -158,7 +158,7 @@ class Loop {
         kinds_(kinds_of(options.worker)),
         is_making_headers_ahead_(options.makes_headers_ahead),
         builder_(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote),
-        build_threads_(std::max(options.worker.build_slots, options.worker.build_slots_of_free_device) + kQuickSlots),
+        build_threads_(std::max(options.worker.build_slots, options.worker.build_slots_without_jobs) + kQuickSlots),
         abort_at_end_{lanes} {
     broker_.wake_on(mailbox_.wake_fd());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -277,10 +277,10 @@ class Loop {
 
   void start_build(const BuildStart& start) {
     for (const auto& lane : lanes_) lane->expect(*start.lease);
-    build_threads_.add([this, lease = start.lease, has_free_device = start.has_free_device,
+    build_threads_.add([this, lease = start.lease, is_beside_jobs = start.is_beside_jobs,
                         stop = in_progress_[start.lease->id].get_token()](std::size_t slot) {
       const bool for_another_worker = lease->id.attempt == 0;
-      const BuildPlace place{.slot = slot, .may_use_all_cores = has_free_device};
+      const BuildPlace place{.slot = slot, .may_use_all_cores = !is_beside_jobs};
       auto built =
           for_another_worker ? builder_.build_object(*lease, stop, place) : builder_.build(*lease, stop, place);
       // Without a zygote no job gets as far as a run, so a zygote that does not start is noticed here.

@@ -335,7 +335,7 @@ Expected<void> run(const Flags& flags) {
                       .makes_headers_ahead = flags.headers_ahead,
                       .idle_exit_ms = std::int64_t{1'000} * flags.idle_exit_s};
   options.worker.build_slots = flags.builds > 0 ? flags.builds : build_slots(resources);
-  if (flags.builds == 0) options.worker.build_slots_of_free_device = build_slots_of_free_device(resources);
+  if (flags.builds == 0) options.worker.build_slots_without_jobs = build_slots_without_jobs(resources);
   options.worker.unopened = std::move(tested.unopened);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // All zygotes start before the worker reports that it is ready.

@@ -37,7 +37,7 @@ std::uint32_t build_slots(const BuildResources& resources) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, builds), 1, kBuildSlotsMax));
 }
 
-std::uint32_t build_slots_of_free_device(const BuildResources& resources) {
+std::uint32_t build_slots_without_jobs(const BuildResources& resources) {
   BuildResources without_warm_ups = resources;
   without_warm_ups.gpu_lanes = 0;
   return build_slots(without_warm_ups);

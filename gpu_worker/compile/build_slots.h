@@ -28,9 +28,8 @@ std::vector<int> cores_of_builds(const BuildResources& resources, std::uint32_t 
 // build may. The rest of the memory is for the lanes, and for what header_host_bytes() grants beyond that. Returns at
 // least 1 and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
-// Returns the number while a device has no job: children that warm up wait for builds then, so that builds may have
-// their cores.
-std::uint32_t build_slots_of_free_device(const BuildResources& resources);
+// Returns the number while no device has a job, so that builds may have the cores of children that warm up.
+std::uint32_t build_slots_without_jobs(const BuildResources& resources);
 
 // Returns the private memory that the making of one prefix may take: 16 GiB for the parts of the archive of bodies,
 // where that is at most a sixth of the memory; else 0, which means as much as a build.

@@ -36,13 +36,13 @@ TEST(build_slots, leave_cores_to_children_that_warm_up_on_a_gpu) {
   EXPECT_EQ(slots(64, 8, 2048, 8), 24u);
 }
 
-TEST(build_slots_of_free_device, have_the_cores_of_children_that_warm_up) {
+TEST(build_slots_without_jobs, have_the_cores_of_children_that_warm_up) {
   const auto free_slots = [](std::uint64_t cores, std::uint64_t lanes) {
-    return build_slots_of_free_device({.cores = cores,
-                                       .lanes = lanes,
-                                       .gpu_lanes = lanes,
-                                       .memory_bytes = 2048 * kGiB,
-                                       .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)});
+    return build_slots_without_jobs({.cores = cores,
+                                     .lanes = lanes,
+                                     .gpu_lanes = lanes,
+                                     .memory_bytes = 2048 * kGiB,
+                                     .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)});
   };
   EXPECT_EQ(free_slots(16, 1), 14u);
   EXPECT_EQ(free_slots(8, 1), 6u);

@@ -168,6 +168,12 @@ bool is_for_memory(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::out_of_memory && evidence && evidence->reason == "host";
 }
 
+// Whether every compilation of a call would end as the one that left its files in `dir`.
+bool is_final(const std::string& dir) {
+  std::error_code error;
+  return fs::exists(dir + "/" + std::string(kFinal), error);
+}
+
 // Returns the failure that torch raises in the call, by the status that a compile child left, or nothing.
 std::optional<CallFailure> failure_in(const std::string& dir) {
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
@@ -344,21 +350,26 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   if (!preforked) {
     KQ_TRY(put_sources(scratch, job.lease, true));
   }
+  const BuildTime time = time_of(job);
+  // Only a build of CUDA files runs compilers in this child.
+  std::optional<BuildGate::Pass> together;
+  if (job.lease.submission.backend == Backend::cuda) together.emplace(gate_, BuildGate::Kind::together, time);
+  if (auto over = time.over()) return over->map(ended_build);
   KQ_TRY_VALUE(auto end, preforked ? run_preforked_build(child, *preforked, scratch, job.stop)
                                    : run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
+  together.reset();
   Built built = outcome_of(std::move(end));
   if (built.verdict && is_for_memory(*built.verdict) && may_run_alone()) {
     KQ_TRY_VALUE(scratch, this->scratch(job, "alone"));
     KQ_TRY(put_sources(scratch, job.lease, true));
-    const BuildTime time = time_of(job);
-    const BuildGate::Pass pass(gate_, BuildGate::Kind::alone, time);
+    const BuildGate::Pass alone(gate_, BuildGate::Kind::alone, time);
     if (auto over = time.over()) return over->map(ended_build);
     child = child_of(job, ChildRole::build, options_.limit_ms);
     child.host_bytes = options_.alone_host_bytes;
     KQ_TRY_VALUE(end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
     built = outcome_of(std::move(end));
   }
-  if (built.verdict && is_for_memory(*built.verdict)) built.verdict = build_too_large(child.host_bytes);
+  if (built.verdict && is_for_memory(*built.verdict)) built.verdict = build_beyond_memory(child.host_bytes);
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
 
   bool cached = false;
@@ -544,13 +555,12 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
     KQ_TRY_VALUE(verdict, compile_in(BuildGate::Kind::alone));
   }
   if (verdict && is_for_memory(*verdict))
-    verdict = build_too_large(may_run_alone() ? options_.alone_host_bytes : options_.host_bytes);
+    verdict = build_beyond_memory(may_run_alone() ? options_.alone_host_bytes : options_.host_bytes);
   if (verdict) {
     const bool has_failed = name_of(*verdict) == VerdictName::build_failed;
     const auto kind = has_failed ? failure_in(scratch.out()) : std::nullopt;
-    std::error_code error;
-    const bool is_final = kind && fs::exists(scratch.out() + "/" + std::string(kFinal), error);
-    if (is_final) (void)cache_.put(failed_key, scratch.out());  // a call that is not kept is compiled again
+    if (kind && is_final(scratch.out()))
+      (void)cache_.put(failed_key, scratch.out());  // a call that is not kept is compiled again
     return Compiled{.verdict = std::move(*verdict),
                     .failure = kind,
                     .dir = {},
@@ -576,7 +586,12 @@ Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scr
   BuildChild child = child_of(job, ChildRole::compile, options_.compile_limit_ms, headers);
   if (kind == BuildGate::Kind::alone) child.host_bytes = options_.alone_host_bytes;
   KQ_TRY_VALUE(auto end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
-  return end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
+  auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
+  // Linux killed a compiler because of its memory limit, and the error of another step does not end every compilation.
+  if (verdict && name_of(*verdict) == VerdictName::build_failed && end.was_killed_for_memory &&
+      !is_final(scratch.out()))
+    verdict = build_out_of_memory(child.host_bytes);
+  return verdict;
 }
 
 Expected<void> Builder::make_headers_ahead(DeviceKind kind) {

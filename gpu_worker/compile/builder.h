@@ -63,7 +63,7 @@ struct BuilderOptions {
 // Where a build runs. Slots may build at the same time, each one lease at a time.
 struct BuildPlace {
   std::size_t slot = 0;
-  bool may_use_all_cores = false;  // and not only BuilderOptions::cores
+  bool may_use_all_cores = false;  // and not only BuilderOptions::cores, which a child that was forked ahead keeps to
 };
 
 class Builder {

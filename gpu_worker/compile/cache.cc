@@ -154,7 +154,7 @@ std::vector<std::string> entry_names(const std::string& dir) {
 
 Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software,
                const std::string& compilers) {
-  std::string text = "kq-build/7\n";
+  std::string text = "kq-build/8\n";
   const auto put = [&text](std::string_view value) {
     text += std::to_string(value.size()) + ":" + std::string(value) + "\n";
   };

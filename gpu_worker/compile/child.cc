@@ -100,7 +100,8 @@ Verdict build_out_of_memory(std::uint64_t host_bytes) {
       "the build took more memory than a build may have, " + std::to_string(bytes_of_build(host_bytes) >> 20) + " MiB");
 }
 
-Verdict build_too_large(std::uint64_t host_bytes) {
+Verdict build_beyond_memory(std::uint64_t host_bytes) {
+  if (host_bytes >= kWastefulBuildBytes) return build_out_of_memory(host_bytes);
   return build_ended(VerdictName::too_large, "build",
                      "the build needs more memory than this worker can give it, " +
                          std::to_string(bytes_of_build(host_bytes) >> 20) + " MiB");

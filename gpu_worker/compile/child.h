@@ -15,6 +15,8 @@
 namespace kq::worker {
 
 inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
+// The private memory that no honest source makes a compiler take: ten times what torch's headers do.
+inline constexpr std::uint64_t kWastefulBuildBytes = 32ull << 30;
 inline constexpr std::uint64_t kBuildMarginBytes = 256ull << 20;  // MARGIN_BYTES in harness/sandbox/cgroup.py
 // How much a build child may write to its directories on the host's disk; a precompiled header of torch has 0.5 GB. The
 // limit is checked a few times a second, so a child can pass it for a moment before the child is killed.
@@ -55,7 +57,8 @@ Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& 
 Verdict build_ended(VerdictName name, std::string reason, std::string_view message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
-// The verdict on a build whose compilers need more than a build may have here: not the submission's fault.
-Verdict build_too_large(std::uint64_t host_bytes);
+// Returns the verdict on a build that needs more than the `host_bytes` that it may have when it runs alone: too_large,
+// which is nobody's fault, or out_of_memory where that is more than any source needs but one that wastes memory.
+Verdict build_beyond_memory(std::uint64_t host_bytes);
 
 }  // namespace kq::worker

@@ -287,8 +287,8 @@ void Worker::start_builds(Step step) {
     ++building;
     slow += held.is_slow ? 1 : 0;
   }
-  const bool has_free = has_free_device();
-  const std::uint32_t slots = has_free ? build_slots_max() : options_.build_slots;
+  const bool are_beside_jobs = std::ranges::find(busy_, true) != busy_.end();
+  const std::uint32_t slots = are_beside_jobs ? options_.build_slots : build_slots_max();
   for (auto& [id, held] : leases_) {
     // The slots for quick builds are for the case that slow ones have all the others.
     if (building >= std::max<std::size_t>(slots, slow) + kQuickSlots) return;
@@ -298,16 +298,8 @@ void Worker::start_builds(Step step) {
     held.build_started_ms = step.now_ms;
     ++building;
     slow += held.is_slow ? 1 : 0;
-    step.ready.builds.push_back({held.lease, has_free});
+    step.ready.builds.push_back({held.lease, are_beside_jobs});
   }
-}
-
-// Returns whether a device has no job, now that all jobs that can run have been started.
-bool Worker::has_free_device() const {
-  for (std::size_t device = 0; device < busy_.size(); ++device) {
-    if (!busy_[device] && lost_[device].empty()) return true;
-  }
-  return false;
 }
 
 // First every free device starts a lease of its own; then devices that stay idle take leases of equivalent devices.

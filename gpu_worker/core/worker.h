@@ -53,8 +53,8 @@ struct WorkerOptions {
   // Concurrent builds; each beyond the first adds one lease of credit. kQuickSlots more run while builds of extensions
   // take all of these; each of them adds one lease too.
   std::uint32_t build_slots = 1;
-  // The same while a device has no job, if that is more: then jobs wait for builds, and not builds for jobs.
-  std::uint32_t build_slots_of_free_device = 0;
+  // The same while no device has a job, if that is more: then jobs wait for builds, and builds for nothing.
+  std::uint32_t build_slots_without_jobs = 0;
   std::uint32_t leases_ahead = 2;        // leases per device beyond the running one
   std::vector<DeviceInfo> builds_for{};  // kinds and architectures that a worker without devices builds for
   std::int64_t resend_ms = 1000;         // how often Hello and results are sent again until they are answered
@@ -97,7 +97,7 @@ using WorkerEvent = std::variant<BrokerMessage, BuildDone, RunDone, DeviceLost, 
 
 struct BuildStart {
   std::shared_ptr<const Lease> lease;
-  bool has_free_device = false;  // a device has no job that the build could delay
+  bool is_beside_jobs = true;  // a device has a job, which the build may delay
 };
 struct RunStart {
   std::shared_ptr<const Lease> lease;
@@ -176,8 +176,7 @@ class Worker {
   void start_runs(WorkerReady& ready);
   HeldLease* next_run(std::size_t device);
   HeldLease* steal_run(std::size_t device);
-  bool has_free_device() const;
-  std::uint32_t build_slots_max() const { return std::max(options_.build_slots, options_.build_slots_of_free_device); }
+  std::uint32_t build_slots_max() const { return std::max(options_.build_slots, options_.build_slots_without_jobs); }
 
   void send_messages(Step step);
   void return_leases(Step step);

@@ -363,28 +363,39 @@ TEST_F(WorkerTest, quick_builds_alone_take_the_build_slots_only) {
   EXPECT_EQ(take({lease(1), lease(2), lease(3)}).builds.size(), 1u);
 }
 
-TEST_F(WorkerTest, more_builds_run_while_a_device_has_no_job) {
-  Worker wide({.name = "w", .epoch = 7, .devices = {kCpu}, .build_slots = 1, .build_slots_of_free_device = 3});
+TEST_F(WorkerTest, more_builds_run_while_no_device_has_a_job) {
+  Worker wide({.name = "w", .epoch = 7, .devices = {kCpu}, .build_slots = 1, .build_slots_without_jobs = 3});
   std::vector<Lease> leases;
   for (Sequence seq = 1; seq <= 6; ++seq) leases.push_back(lease_with_extension(seq));
   const auto taken = BrokerMessage{LeaseBatch{.epoch = 7, .leases = std::move(leases)}};
   const auto started = wide.step(taken, now).builds;
   ASSERT_EQ(started.size(), 3u);
-  EXPECT_TRUE(started.front().has_free_device);
+  EXPECT_FALSE(started.front().is_beside_jobs);
   const auto busy = wide.step(BuildDone{{1, 1}, Built{}}, now);
   EXPECT_EQ(busy.runs.size(), 1u);
   EXPECT_TRUE(busy.builds.empty()) << "the device has a job, and two builds run, of which one was to run beside it";
   EXPECT_TRUE(wide.step(BuildDone{{2, 1}, Built{}}, now).builds.empty());
   const auto next = wide.step(BuildDone{{3, 1}, Built{}}, now).builds;
   ASSERT_EQ(next.size(), 1u);
-  EXPECT_FALSE(next.front().has_free_device);
+  EXPECT_TRUE(next.front().is_beside_jobs);
   EXPECT_TRUE(wide.step(RunDone{{1, 1}, passed()}, now).builds.empty()) << "another job runs";
   wide.step(RunDone{{2, 1}, passed()}, now);
   EXPECT_EQ(wide.step(RunDone{{3, 1}, passed()}, now).builds.size(), 2u);
 }
 
-TEST_F(WorkerTest, the_credit_is_enough_for_the_builds_while_a_device_has_no_job) {
-  Worker wide({.name = "w", .epoch = 7, .devices = {kCpu}, .build_slots = 1, .build_slots_of_free_device = 3});
+TEST_F(WorkerTest, one_job_on_any_device_keeps_builds_to_their_slots) {
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "H200", .uuid = "1", .arch = "sm_90", .memory_bytes = 1};
+  Worker wide({.name = "w", .epoch = 7, .devices = {kCpu, gpu}, .build_slots = 1, .build_slots_without_jobs = 3});
+  const auto take = [&](std::vector<Lease> leases) {
+    return wide.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  };
+  take({lease(1)});
+  EXPECT_EQ(wide.step(BuildDone{{1, 1}, Built{}}, now).runs.size(), 1u);
+  EXPECT_EQ(take({lease_with_extension(2), lease_with_extension(3), lease_with_extension(4)}).builds.size(), 1u);
+}
+
+TEST_F(WorkerTest, the_credit_is_enough_for_the_builds_while_no_device_has_a_job) {
+  Worker wide({.name = "w", .epoch = 7, .devices = {kCpu}, .build_slots = 1, .build_slots_without_jobs = 3});
   const auto hellos = all<Hello>(wide.step(Tick{}, now));
   ASSERT_EQ(hellos.size(), 1u);
   EXPECT_EQ(hellos[0].credit, 1 + WorkerOptions().leases_ahead + 2 + kQuickSlots);

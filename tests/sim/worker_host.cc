@@ -31,7 +31,7 @@ class WorkerHost::Process {
                  .labels = host.traits_.labels,
                  .backends = host.traits_.backends,
                  .build_slots = host.traits_.build_slots,
-                 .build_slots_of_free_device = host.traits_.build_slots + 1,
+                 .build_slots_without_jobs = host.traits_.build_slots + 1,
                  .leases_ahead = host.traits_.leases_ahead,
                  .builds_for = host.traits_.builds_for}) {}
 

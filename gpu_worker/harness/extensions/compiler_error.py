@@ -35,6 +35,7 @@ NO_MEMORY = re.compile(
     rf"^{PROGRAM}[^\n]*?"
     r"(?:out of memory|cannot allocate memory|memory allocation failure|memory exhausted|killed signal)"
     r"|^(?:virtual memory exhausted\b|LLVM ERROR: out of memory|Killed\b|MemoryError\b)"
+    r"|^(?:catastrophic|fatal) error: (?:out of memory|cannot allocate memory)|died due to signal 9\b"
     r"|^terminate called after throwing an instance of 'std::bad_alloc'",
     re.M | re.I,
 )
@@ -82,6 +83,7 @@ def cause_of(log: str) -> Cause:
     """Returns what ended a build, by the output of its compilers. What a compiler said about the source counts more
     than that another step was ended by a limit.
     """
+    log = "\n".join(line for line in log.splitlines() if LINK_ERROR.search(line) is None)
     errors = [found.group() for found in FIRST_ERROR.finditer(log)]
     limits = [found["words"].lower() for error in errors if (found := LIMIT_IN_LINE.search(error))]
     is_of_source = len(limits) < len(errors) or ASSEMBLER_ERROR.search(log) is not None

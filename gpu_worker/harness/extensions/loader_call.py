@@ -251,54 +251,58 @@ def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) 
 
 
 def take_included(call: Call, roots: dict[Path, str], include_paths: list[Path]) -> None:
-    """Adds the files that the call's sources include, and those that these include, from the folders of its sources,
-    the folders above these, and `include_paths`.
+    """Adds the files that the call's sources include, and those that these include, from the folders of the files that
+    include them and from `include_paths`. What lies beyond the folder above the sources has no place in the build: the
+    compiler reports it where the source needs it.
     """
-    # What may still have includes: the folder of a text, and the text.
-    rest = [(Path(), text) for text in [*call.cpp, *call.cuda]]
+    # What may still have includes: the name in the build and the path of a file, both empty for a source of
+    # load_inline, and its text.
+    rest: list[tuple[str, Path | None, str]] = [("", None, text) for text in [*call.cpp, *call.cuda]]
+    folders = {place: folder for folder, place in roots.items()}
     for name, text in call.files:
-        folder = next(folder for folder, place in roots.items() if name.startswith(f"{place}/"))
-        rest.append(((folder / name.partition("/")[2]).parent, text))
+        place, _, inside = name.partition("/")
+        rest.append((name, folders[place] / inside, text))
     while rest:
-        beside, text = rest.pop()
+        name, path, text = rest.pop()
         for included in INCLUDE.findall(text):
-            candidates = [(beside, folder) for folder in roots if beside == folder or folder in beside.parents]
-            candidates += [(folder, folder) for folder in include_paths]
-            for begin, folder in candidates:
-                path = Path(os.path.normpath(begin / included))
-                if path.is_file() and is_submission_folder(str(path.parent)):
-                    if add_included(call, path, roots, folder):
-                        rest.append((path.parent, call.files[-1][1]))
+            found = [(posixpath.dirname(name), path.parent)] if path is not None else []
+            found += [(roots.setdefault(folder, f"part{len(roots)}"), folder) for folder in include_paths]
+            for place, folder in found:
+                other = Path(os.path.normpath(folder / included))
+                other_name = posixpath.normpath(posixpath.join(place, included))
+                if is_of_submission(other) and other.is_file() and not other_name.startswith(("../", "/")):
+                    if put_file(call, other_name, other):
+                        rest.append((other_name, other, call.files[-1][1]))
                     break
 
 
-def add_included(call: Call, path: Path, roots: dict[Path, str], folder: Path) -> bool:
-    """Adds a file that is included from the files of `folder`, and returns whether it is new."""
-    place = roots.setdefault(folder, f"part{len(roots)}")
-    name = posixpath.normpath(f"{place}/{os.path.relpath(path, folder)}")
-    text = text_of(path)
+def put_file(call: Call, name: str, path: Path) -> bool:
+    """Adds a file under a name in the build, and returns whether it is new."""
+    text = text_of(path)  # raises for a missing file, as torch does
     known = next((known for known in call.files if known[0] == name), None)
-    if known is not None and known[1] == text:
-        return False
-    if known is not None or name.startswith("../"):
-        raise BadCall(f"it includes {path.name} by a path that leaves the folder above its sources; put it beside them")
-    if len(call.files) == FILES_MAX:
-        raise BadCall(f"it includes more than {FILES_MAX} files of its own; join them")
-    call.files.append([name, text])
-    return True
+    if known is None and len(call.files) == FILES_MAX:
+        raise BadCall(f"it has more than {FILES_MAX} files of its own; join some")
+    if known is None:
+        call.files.append([name, text])
+    elif known[1] != text:
+        raise BadCall(f"two of its files would be {name} in the build; rename one of the files {path.name}")
+    return known is None
+
+
+def is_of_submission(path: Path) -> bool:
+    """Returns whether a file belongs to the submission, not to the machine."""
+    return any(str(path).startswith(root) for root in ("/kq/", "/tmp/", os.getcwd() + "/"))
 
 
 def is_submission_folder(path: str) -> bool:
-    """Returns whether a folder belongs to the submission, not to the machine."""
-    return any(path.startswith(root) for root in ("/kq/", "/tmp/", os.getcwd() + "/")) and os.path.isdir(path)
+    return is_of_submission(Path(path)) and os.path.isdir(path)
 
 
 def add_file(call: Call, path: Path, roots: dict[Path, str], folder: Path | None = None) -> str:
     folder = folder or path.parent
     place = roots.setdefault(folder, f"part{len(roots)}")
     name = f"{place}/{path.relative_to(folder)}"
-    if not any(known == name for known, _ in call.files):
-        call.files.append([name, text_of(path)])  # raises for a missing file, as torch does
+    put_file(call, name, path)
     return name
 
 

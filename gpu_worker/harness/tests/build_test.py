@@ -272,7 +272,7 @@ class Builds(WorldTest):
 
     def test_more_calls_than_there_may_be_are_told(self) -> None:
         calls = (
-            "for i in range({}):\n    try:\n        load_inline(f'm{{i}}', 'int a;')\n"
+            "for i in range({}):\n    try:\n        load_inline(f'm{{i}}', f'int a{{i}};')\n"
             "    except Exception:\n        pass\n"
         )
         self.assertEqual((self.trace(calls.format(CALLS_MAX)) / "complaint").read_text(), "")
@@ -280,6 +280,8 @@ class Builds(WorldTest):
         self.assertEqual(
             (out / "complaint").read_text(), f"new.py:4: load_inline and load are called more than {CALLS_MAX} times"
         )
+        of_one_source = calls.replace("a{{i}}", "a").format(2 * CALLS_MAX)
+        self.assertEqual((self.trace(of_one_source) / "complaint").read_text(), "")
 
     def test_a_call_whose_arguments_torch_does_not_take_is_noted(self) -> None:
         caught = (
