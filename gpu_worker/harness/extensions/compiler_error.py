@@ -30,7 +30,10 @@ UNKNOWN = re.compile(
 # What assemblers, linkers and compilers say when a file reaches the limit of a build, or its disk is full.
 TOO_LARGE = re.compile(r"File size limit exceeded|File too large|No space left on device", re.I)
 # The same for memory, by lines that begin with the name of a program or are a message of the C++ library.
-PROGRAM = r"(?:\S*[/-])?(?:cc1plus|cc1|g\+\+|gcc|as|ld|ld\.\w+|collect2|mold|nvcc|cicc|ptxas|cudafe\+\+|fatbinary|nvlink|sh)(?![\w+])"
+PROGRAM = (
+    r"(?:\S*[/-])?(?:cc1plus|cc1|g\+\+|gcc|as|ld|ld\.\w+|collect2|mold|nvcc|cicc|ptxas|cudafe\+\+|fatbinary|nvlink|sh)"
+    r"(?![\w+])"
+)
 NO_MEMORY = re.compile(
     rf"^{PROGRAM}[^\n]*?"
     r"(?:out of memory|cannot allocate memory|memory allocation failure|memory exhausted|killed signal)"
