@@ -41,6 +41,9 @@ TEST_F(BuildOutcomeTest, the_status_decides_the_verdict) {
   leave("status", "ok\n");
   EXPECT_EQ(read(), "built");
   leave("message", "no nvrtc");
+  leave("status", "disk\n");
+  EXPECT_EQ(read(), "out_of_memory at build: no nvrtc");
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->reason, "disk");
   leave("status", "unsupported\n");
   EXPECT_EQ(read(), "unsupported_here at build: no nvrtc");
   leave("status", "failed\n");

@@ -126,24 +126,27 @@ def identity() -> str:
 
 
 def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> CommandResult:
-    """Runs a command to its end. Its output goes to a file, so that no pipe blocks it, and is cut off at OUTPUT_MAX."""
-    log = folder / f"log-{os.urandom(6).hex()}"
+    """Runs a command to its end. The first OUTPUT_MAX bytes of its output are kept in memory, because the folder may
+    have no room left for them when a compiler fills it.
+    """
+    kept = b""
     try:
-        with open(log, "wb") as out:
-            code = subprocess.run(
-                command,
-                shell=isinstance(command, str),
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
-            ).returncode
+        with subprocess.Popen(
+            command,
+            shell=isinstance(command, str),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+        ) as process:
+            assert process.stdout is not None
+            while part := process.stdout.read1():  # type: ignore[attr-defined]
+                kept += part[: OUTPUT_MAX - len(kept)]
+        code = process.returncode
     except OSError as error:
         return CommandResult(127, str(error))
-    with open(log, "rb") as out:
-        text = out.read(OUTPUT_MAX).decode(errors="replace")
-    log.unlink()
+    text = kept.decode(errors="replace")
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         text += "\nKilled signal"
     return CommandResult(code, text)

@@ -315,6 +315,12 @@ class Builds(WorldTest):
         call = {"name": "m", "inline": True, "cpp": [source], "implicit_headers": False, "place": place}
         return self.build({"call.json": json.dumps({**call, **more})}, role="compile")
 
+    def test_what_is_larger_than_a_build_may_write_is_no_error_of_the_source(self) -> None:
+        out = self.compile_small("char large[128 << 20] = {1};", is_python_module=False)
+        self.assertEqual((out / "status").read_text(), "disk\n", (out / "message").read_text())
+        self.assertIn("new.py:7: the compiler writes more than a build may write", (out / "message").read_text())
+        self.assertFalse((out / "final").exists())
+
     def test_a_library_that_would_not_load_is_told_without_loading_it(self) -> None:
         entry = '#include <Python.h>\nextern "C" PyObject* PyInit_m() { return PyLong_FromLong(NUMBER); }\n'
         declared = "namespace my { long missing(int); }\n" + entry.replace("NUMBER", "my::missing(1)")
