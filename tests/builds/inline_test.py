@@ -31,7 +31,6 @@ EXPECTED = {
     "several_modules.1": "‘rellu’ is not a member of ‘torch’",
     "several_modules.2": "",
     "load_of_written_files": "",
-    "twice_no_cuda": "",
     "flags.0": "split",
     "flags.1": "split",
     "flags.2": "sm_70",
