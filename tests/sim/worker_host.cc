@@ -57,8 +57,8 @@ class WorkerHost::Process {
  private:
   using Ending = std::function<void(bool is_stopped)>;
 
-  void build(std::shared_ptr<const Lease> lease) {
-    if (lease->id.attempt == 0) return build_for_others(std::move(lease));
+  void build(const std::shared_ptr<const Lease>& lease) {
+    if (lease->id.attempt == 0) return build_for_others(lease);
     begin(lease->id, context_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
       worker::BuildDone done{lease->id,
                              worker::Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
@@ -73,7 +73,7 @@ class WorkerHost::Process {
 
   // The build may take longer than the broker waits, kill its builder, make nothing, or make an artifact with a wrong
   // hash.
-  void build_for_others(std::shared_ptr<const Lease> lease) {
+  void build_for_others(const std::shared_ptr<const Lease>& lease) {
     const std::int64_t most_ms = context_.random.chance(kLongRun) ? kLongRunMsMax : kBuildMsMax;
     begin(lease->id, context_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && context_.strikes(Fault::attempt_poisoned)) return die();
@@ -91,7 +91,7 @@ class WorkerHost::Process {
     });
   }
 
-  void run(std::shared_ptr<const Lease> lease) {
+  void run(const std::shared_ptr<const Lease>& lease) {
     const std::int64_t most_ms = context_.random.chance(kLongRun) ? kLongRunMsMax : host_.traits_.run_ms_max;
     begin(lease->id, context_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && context_.strikes(Fault::attempt_poisoned)) return die();
