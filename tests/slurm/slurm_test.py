@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from collections import Counter
 from pathlib import Path
@@ -20,6 +21,9 @@ import cluster
 import kq
 
 NODES = 3
+# Slurm starts a requeued job after two minutes, because messages about its first start may still arrive, which end its
+# second one. Those of a slurmd that was started again on this machine arrive within three seconds.
+STALE_MESSAGES_S = 5
 JOBS = int(os.environ.get("KQ_SLURM_JOBS") or 60)
 LIMIT_S = 60 + JOBS  # of each wait; three nodes end about 1.2 jobs a second
 
@@ -180,6 +184,7 @@ class FailureTest(ClusterTest):
         # A node that has registered meanwhile is up already, and then cannot be resumed.
         self.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME", may_fail=True)
         self.wait(lambda: "down" not in " ".join(self.cluster.node_states()), f"node {node} is up")
+        time.sleep(STALE_MESSAGES_S)
         self.start_fleet("--idle", "2", "--every", "0.5")
         self.wait_for_all_workers()
 
