@@ -174,6 +174,12 @@ bool is_final(const std::string& dir) {
   return fs::exists(dir + "/" + std::string(kFinal), error);
 }
 
+// Whether a build failed after Linux had killed one of its compilers because of the memory limit, so that it may
+// succeed with more memory. `dir` has the files that its child left.
+bool has_failed_for_memory(const std::optional<Verdict>& verdict, const BuildEnd& end, const std::string& dir) {
+  return verdict && name_of(*verdict) == VerdictName::build_failed && end.was_killed_for_memory && !is_final(dir);
+}
+
 // Returns the failure that torch raises in the call, by the status that a compile child left, or nothing.
 std::optional<CallFailure> failure_in(const std::string& dir) {
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
@@ -342,10 +348,9 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   const auto outcome_of = [&](BuildEnd end) -> Built {
     if (end.verdict) return ended_build(std::move(*end.verdict));
     Built built = outcome(job, scratch.out(), false);
-    // Linux killed a compiler because of its memory limit, and the child went on and reported a failed build.
-    const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
-    return has_failed && end.was_killed_for_memory ? ended_build(build_out_of_memory(child.host_bytes))
-                                                   : std::move(built);
+    if (has_failed_for_memory(built.verdict, end, scratch.out()))
+      return ended_build(build_out_of_memory(child.host_bytes));
+    return built;
   };
   if (!preforked) {
     KQ_TRY(put_sources(scratch, job.lease, true));
@@ -587,10 +592,7 @@ Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scr
   if (kind == BuildGate::Kind::alone) child.host_bytes = options_.alone_host_bytes;
   KQ_TRY_VALUE(auto end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
   auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
-  // Linux killed a compiler because of its memory limit, and the error of another step does not end every compilation.
-  if (verdict && name_of(*verdict) == VerdictName::build_failed && end.was_killed_for_memory &&
-      !is_final(scratch.out()))
-    verdict = build_out_of_memory(child.host_bytes);
+  if (has_failed_for_memory(verdict, end, scratch.out())) verdict = build_out_of_memory(child.host_bytes);
   return verdict;
 }
 

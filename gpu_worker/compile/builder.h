@@ -53,7 +53,7 @@ struct BuilderOptions {
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling Triton kernels; the run compiles what is left
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
-  // The same for a build that needed more and is compiled once again while no call of load_inline is; 0: none is.
+  // The same for a build that needed more and runs once again while no other build compiles; 0: none does.
   std::uint64_t alone_host_bytes = 0;
   // The same for the making of a prefix, of which some steps run side by side; 0: as a build.
   std::uint64_t header_host_bytes = 0;

@@ -211,7 +211,8 @@ TEST_F(BuilderTest, a_build_that_needs_more_memory_is_built_again_alone) {
   const auto zygote = [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); };
   Builder small(with_memory(root_, 36u << 20, 0), BuildCache(root_ / "small"), zygote);
   const auto refused = small.build(lease);
-  if (verdict_of(refused) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit";
+  if (verdict_of(refused) == "unsupported_here")
+    GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(refused).message;
   EXPECT_EQ(verdict_of(refused), "too_large") << evidence(refused).message;
   Builder builder(with_memory(root_, 36u << 20, 4ull << 30), BuildCache(root_ / "cache"), zygote);
   const auto built = builder.build(lease);

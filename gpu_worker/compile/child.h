@@ -57,8 +57,8 @@ Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& 
 Verdict build_ended(VerdictName name, std::string reason, std::string_view message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
-// Returns the verdict on a build that needs more than the `host_bytes` that it may have when it runs alone: too_large,
-// which is nobody's fault, or out_of_memory where that is more than any source needs but one that wastes memory.
+// Returns the verdict on a build that ran out of memory although it ran alone with `host_bytes`: out_of_memory, which
+// is the submission's fault, if `host_bytes` is at least kWastefulBuildBytes; else too_large, which is nobody's fault.
 Verdict build_beyond_memory(std::uint64_t host_bytes);
 
 }  // namespace kq::worker
