@@ -36,8 +36,9 @@ constexpr int kIdleWindowsMax = 60;                 // a pool that spins longer 
 constexpr int kStarvedWindowsMax = 300;
 constexpr std::uint64_t kBusyNsMin = 20'000'000;  // what a task has run that is held against the child
 constexpr std::uint64_t kFillBytes = 1u << 20;
-// The kernel may account the last moments of a task when it has shown the task as stopped for a while. So a task may
-// seem to have run for so long, and that so often, before it is held against the child.
+// Where the kernel does not tell whether a stopped task has left its processor, it may account the last moments of the
+// task when it has shown the task as stopped for a while. So a task may seem to have run for so long, and that so often,
+// before it is held against the child.
 constexpr std::uint64_t kLateAccountNsMax = 200'000;
 constexpr int kLateAccountsMax = 3;
 constexpr std::string_view kWindowName = "/memfd:kq-window";
@@ -93,6 +94,17 @@ bool send(const sys::Fd& handle, int signal) {
 
 bool is_at_rest(char state) {
   return state == 'T' || state == 't' || state == 'Z' || state == 'X';
+}
+
+// Returns whether a task that is at rest has left its processor, so that the kernel has accounted all that the task has
+// run; nothing where the kernel does not tell. A task is shown as stopped from just before it gives up its processor:
+// if it is interrupted there, its last moments are accounted up to some milliseconds later. Who reads this file waits
+// in the kernel (wait_task_inactive) until the task has left its processor. The text is "running" for a task that goes
+// on meanwhile.
+std::optional<bool> has_left_its_processor(pid_t process, pid_t thread) {
+  const std::string text = text_of(folder_of(process, thread) + "/syscall");
+  if (text.empty()) return std::nullopt;
+  return !text.starts_with("running");
 }
 
 std::string milliseconds(std::uint64_t ns) {
@@ -165,9 +177,11 @@ std::string ChildProcess::settle() {
   has_new_descendant_ = false;
   const std::int64_t deadline_ns = clock_ns() + kSettleMaxNs;
   std::vector<Task> before;
+  bool was_settled = false;
   for (;;) {
     std::vector<Task> now = tasks();
     bool is_settled = now.size() <= kTasksMax;
+    are_times_exact_ = true;
     for (const Task& task : now) {
       if (!is_known(task.process)) {
         has_new_descendant_ = true;
@@ -176,9 +190,13 @@ std::string ChildProcess::settle() {
         is_settled = false;
       }
       is_settled = is_settled && is_at_rest(task.state);
+      if (!is_settled || task.state == 'Z' || task.state == 'X') continue;
+      const std::optional<bool> has_left = has_left_its_processor(task.process, task.thread);
+      are_times_exact_ = are_times_exact_ && has_left.has_value();
+      is_settled = has_left.value_or(true);
     }
     const auto is_same = [](const Task& a, const Task& b) { return a.thread == b.thread && a.run_ns == b.run_ns; };
-    if (is_settled && std::ranges::equal(now, before, is_same)) {
+    if (was_settled && is_settled && std::ranges::equal(now, before, is_same)) {
       settled_ = std::move(now);
       std::erase_if(descendants_, [&](const Descendant& descendant) {
         return std::ranges::find(settled_, descendant.process, &Task::process) == settled_.end();
@@ -188,6 +206,7 @@ std::string ChildProcess::settle() {
     if (now.size() > kTasksMax) return "more than " + std::to_string(kTasksMax) + " threads went on";
     if (clock_ns() > deadline_ns) return "a thread went on although it was stopped";
     before = std::move(now);
+    was_settled = is_settled;
     pause_ns(kSettlePauseNs);
   }
 }
@@ -200,7 +219,8 @@ std::string ChildProcess::ran_while_stopped() {
     const auto known = std::ranges::find(settled_, task.thread, &Task::thread);
     if (known == settled_.end()) return name_of(task) + " was started";
     const std::uint64_t ran_ns = task.run_ns - std::min(known->run_ns, task.run_ns);
-    if (ran_ns == 0 || (ran_ns <= kLateAccountNsMax && ++late_accounts_ <= kLateAccountsMax)) continue;
+    if (ran_ns == 0) continue;
+    if (!are_times_exact_ && ran_ns <= kLateAccountNsMax && ++late_accounts_ <= kLateAccountsMax) continue;
     return name_of(task) + " ran for " + milliseconds(ran_ns);
   }
   for (const Task& task : settled_) {

@@ -44,7 +44,8 @@ class ChildProcess {
   std::string settle();
   // Returns whether settle() has found a descendant that was not known before.
   bool has_new_descendant() const { return has_new_descendant_; }
-  // Returns what has run since settle(), in words, or an empty text. Ignores moments that the kernel accounts late.
+  // Returns what has run since settle(), in words, or an empty text. Ignores moments that the kernel accounts late, which
+  // only a kernel does that does not tell whether a stopped task has left its processor.
   std::string ran_while_stopped();
   void resume();
   // Lets the process go on for a while without a command, and stops it again. Returns in words which task has run all
@@ -91,6 +92,7 @@ class ChildProcess {
   bool has_new_descendant_ = false;
   bool has_failed_read_ = false;
   bool can_read_ = false;
+  bool are_times_exact_ = false;  // whether settle() noted times of tasks that had all left their processors
   int late_accounts_ = 0;
   std::vector<Task> settled_;
   std::vector<Descendant> descendants_;

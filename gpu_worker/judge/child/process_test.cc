@@ -157,6 +157,21 @@ TEST(ChildProcess, tells_what_has_run_while_it_was_stopped) {
   EXPECT_NE(what, "");
 }
 
+// The threads are more than the machine has processors, so some are interrupted in the moment in which they stop.
+TEST(ChildProcess, never_seems_to_have_run_where_all_processors_are_busy) {
+  Forked forked([](Forked::Shared& shared) {
+    for (unsigned i = 0; i < 4 * std::thread::hardware_concurrency(); ++i) spin_in_a_thread(shared);
+  });
+  forked.wait_for_ticks();
+  for (int i = 0; i < 300; ++i) {
+    forked.stop();
+    ::usleep(200);
+    ASSERT_EQ(forked.process->ran_while_stopped(), "") << "after " << i << " stops";
+    forked.process->resume();
+    ::usleep(500);
+  }
+}
+
 TEST(ChildProcess, tells_which_thread_runs_without_a_command) {
   Forked forked(spin_in_a_thread);
   forked.wait_for_ticks();
