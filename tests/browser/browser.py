@@ -25,7 +25,7 @@ try:
 except ImportError:
     webdriver = None
 
-WAIT_S = 30
+WAIT_S = 120  # for what a page does at once, where all processors are busy with other tests
 WIDE = (1440, 900)
 NARROW = (390, 844)
 
@@ -50,7 +50,9 @@ def open_browser(downloads: Path) -> Any:
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    browser.set_script_timeout(WAIT_S)
+    return browser
 
 
 class BrowserTest(unittest.TestCase):

@@ -93,11 +93,11 @@ def environment(**changes: str) -> dict[str, str]:
     return defaults | env | {"XDG_STATE_HOME": STATE_HOME.name} | changes
 
 
-def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
+def kq(*words: str | Path, limit_s: float = LIMIT_S, **changes: str) -> subprocess.CompletedProcess[str]:
     """Runs `kq VERB ...` and returns the ended process."""
     command = [str(BIN / "kq"), *map(str, words)]
     env = environment(**changes)
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit_s, env=env, check=False)
 
 
 def kq_or_exit(name: str, *words: str | Path, **changes: str) -> str:

@@ -1,6 +1,7 @@
 """Tests kq sweep with a part of the example sweep: expected verdicts, one row per job, and no process left running.
 
-KQ_EXAMPLES=all judges the whole example sweep, as scripts/demo does, which takes two minutes.
+KQ_EXAMPLES=all judges the whole example sweep, as scripts/demo does, which takes two minutes, and several times as long
+beside other tests.
 """
 
 import csv
@@ -28,6 +29,8 @@ PART = (
     "relu/syntax_error_torch",
 )
 
+ALL_EXAMPLES_LIMIT_S = 900
+
 SLOW = "import time\n" + kq.RIGHT.replace("return", "time.sleep(0.7)\n        return")
 ASLEEP = "import time\n" + kq.RIGHT.replace("return", "time.sleep(1000)\n        return")
 
@@ -49,14 +52,15 @@ def part_of_examples(folder: Path) -> Path:
 
 
 class Sweep(kq.EndToEndTest):
-    def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    def sweep(self, path: Path, *words: str | Path, limit_s: float = kq.LIMIT_S) -> subprocess.CompletedProcess[str]:
         """Runs kq sweep. It must start its own broker without keys, whatever broker and key the environment names."""
         named = {
             "KQ_BROKER": f"ipc://{self.folder}/nobody",
             "KQ_KEY": str(self.folder / "no.key"),
             "KQ_KEYS": str(self.folder / "no-keys"),
         }
-        return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words, **named)
+        command = ("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words)
+        return kq.kq(*command, limit_s=limit_s, **named)
 
     def test_it_has_the_options_of_kq_submit_that_say_how_is_judged(self) -> None:
         head = "import torch\n\n\nclass {}(torch.nn.Module):\n    def forward(self, x):\n"
@@ -125,7 +129,7 @@ class Sweep(kq.EndToEndTest):
 
     @unittest.skipUnless(os.environ.get("KQ_EXAMPLES") == "all", "only KQ_EXAMPLES=all judges the whole example sweep")
     def test_all_examples_end_as_expected(self) -> None:
-        done = self.sweep(EXAMPLES, "--expect", EXAMPLES / "expected.csv")
+        done = self.sweep(EXAMPLES, "--expect", EXAMPLES / "expected.csv", limit_s=ALL_EXAMPLES_LIMIT_S)
         self.assert_end(done, 0)
         self.assertIn("every job ended as expected", done.stdout)
         told = re.search(r"without a GPU (\d+)\sof (\d+) pass", (kq.ROOT / "README.md").read_text())
