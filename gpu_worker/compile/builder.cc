@@ -600,15 +600,15 @@ Expected<void> Builder::make_headers_ahead(DeviceKind kind) {
   KQ_TRY_VALUE(const auto zygote, zygote_(kind));
   const Hash group = sha256(zygote->toolchain());
   for (const std::string& variant : zygote->prefixes()) {
-    if (cache_.has_header(group, variant)) continue;
     headers_.request(
         {.group = group, .variant = variant, .zygote = zygote, .arch = options_.no_gpu_arch, .is_ahead = true});
   }
   return {};
 }
 
-// Makes a prefix of torch's headers and puts it into the cache. Returns whether that succeeded.
+// Makes a prefix of torch's headers and puts it into the cache, unless it is there. Returns whether it is there then.
 bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const std::stop_token& stop) {
+  if (cache_.has_header(order.group, order.variant)) return true;
   const std::uint32_t uid =
       options_.uid == 0 ? 0 : options_.uid + kHeaderUidOffset + static_cast<std::uint32_t>(thread);
   const auto scratch = Scratch::make(options_.scratch, "header" + std::to_string(thread), uid);

@@ -90,19 +90,33 @@ std::optional<std::vector<ListedFile>> list_of(const std::string& entry) {
   return text ? parse_entry_list(*text) : std::nullopt;
 }
 
-// Whether all files of an entry are as they were put. Without `by_hash` only sizes are compared, for precompiled
-// headers of half a gigabyte.
-bool is_whole(const std::string& entry, bool by_hash) {
+// Whether all files of an entry are as they were put.
+bool is_whole(const std::string& entry) {
   const auto files = list_of(entry);
   if (!files) return false;
   return std::all_of(files->begin(), files->end(), [&](const ListedFile& file) {
     const std::string path = entry + "/" + file.name;
     std::error_code error;
     if (fs::file_size(path, error) != file.bytes || error) return false;
-    if (!by_hash) return true;
     const auto content = read_child_file(path, file.bytes);
     return content && to_hex(sha256(*content)) == file.hex;
   });
+}
+
+// Returns a text that differs once a file of the entry was written or replaced; an empty text where one is missing.
+std::string stamp_of(const std::string& entry) {
+  auto files = list_of(entry);
+  if (!files) return {};
+  files->push_back({{}, 0, std::string(kEntryListName)});
+  std::string stamp;
+  for (const ListedFile& file : *files) {
+    struct stat status {};
+    if (::stat((entry + "/" + file.name).c_str(), &status) != 0) return {};
+    for (const auto number : {std::int64_t{status.st_mtim.tv_sec}, std::int64_t{status.st_mtim.tv_nsec},
+                              static_cast<std::int64_t>(status.st_ino), std::int64_t{status.st_size}})
+      stamp += std::to_string(number) + " ";
+  }
+  return stamp;
 }
 
 void remove_entry(const std::string& path) {
@@ -192,7 +206,7 @@ std::optional<std::string> BuildCache::find(const Hash& key) const {
   std::string path = entry(key);
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::nullopt;
-  if (!is_whole(path, true)) {
+  if (!is_whole(path)) {
     remove_entry(path);
     return std::nullopt;
   }
@@ -267,11 +281,17 @@ bool BuildCache::has_header(const Hash& group, const std::string& name) const {
   const auto path = headers(group);
   if (!path) return false;
   const std::string entry = *path + "/" + name;
-  std::error_code error;
-  if (!fs::is_directory(entry, error)) return false;
-  if (!is_whole(entry, false)) {
-    remove_entry(entry);
-    return false;
+  const std::lock_guard lock(verified_->mutex);  // builds that begin together read a prefix once
+  std::string stamp = stamp_of(entry);
+  if (const auto known = verified_->stamps.find(entry); known == verified_->stamps.end() || known->second != stamp) {
+    std::error_code error;
+    if (!fs::is_directory(entry, error)) return false;
+    if (stamp.empty() || !is_whole(entry)) {
+      verified_->stamps.erase(entry);
+      remove_entry(entry);
+      return false;
+    }
+    verified_->stamps.insert_or_assign(entry, std::move(stamp));
   }
   touch(entry);
   return true;
@@ -304,7 +324,7 @@ std::vector<CacheEntry> BuildCache::list() const {
 std::vector<std::string> BuildCache::verify() const {
   std::vector<std::string> damaged;
   for (const std::string& name : entry_names(dir_)) {
-    if (is_whole(dir_ + "/" + name, true)) continue;
+    if (is_whole(dir_ + "/" + name)) continue;
     remove_entry(dir_ + "/" + name);
     damaged.push_back(name.starts_with("headers/") ? name : name.substr(3));
   }

@@ -16,7 +16,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +65,8 @@ class BuildCache {
 
   // Makes the directory with the precompiled headers of a group if needed, and returns it.
   Expected<std::string> headers(const Hash& group) const;
+  // Returns whether there is this precompiled header, verified by its hash at the first call and whenever its files
+  // have changed since. Reading half a gigabyte takes about a second. Removes a damaged one.
   bool has_header(const Hash& group, const std::string& name) const;
   Expected<void> put_header(const Hash& group, const std::string& name, const std::string& from) const;
 
@@ -93,9 +97,16 @@ class BuildCache {
     std::atomic<std::uintmax_t> next_recount_bytes = 0;
     std::atomic<std::uint64_t> puts = 0;
   };
+  // The precompiled headers that were verified in this process, by path, with a stamp of their files. There are a few
+  // for each version of torch.
+  struct Verified {
+    std::mutex mutex;
+    std::map<std::string, std::string> stamps;
+  };
   std::string dir_;
   std::uintmax_t bytes_max_;
   std::shared_ptr<Count> count_ = std::make_shared<Count>();
+  std::shared_ptr<Verified> verified_ = std::make_shared<Verified>();
 };
 
 }  // namespace kq::worker

@@ -77,6 +77,30 @@ TEST_F(BuildCacheTest, removes_a_damaged_entry) {
   EXPECT_TRUE(cache.verify().empty());
 }
 
+TEST_F(BuildCacheTest, a_damaged_precompiled_header_is_removed_although_its_size_is_right) {
+  const BuildCache cache(root_ / "cache");
+  make("torch.gch", "code");
+  const auto put = [&] { return cache.put_header(sha256("torch"), "cuda-O1", out()).has_value(); };
+  ASSERT_TRUE(put());
+  ASSERT_TRUE(cache.has_header(sha256("torch"), "cuda-O1"));
+  const fs::path file = *cache.headers(sha256("torch")) + "/cuda-O1/torch.gch";
+  const auto damage = [&] {
+    fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+    std::ofstream(file) << "coda";
+  };
+  damage();
+  EXPECT_FALSE(cache.has_header(sha256("torch"), "cuda-O1")) << "the file has changed since it was verified";
+  EXPECT_FALSE(fs::exists(file));
+
+  ASSERT_TRUE(put());
+  const auto written_at = fs::last_write_time(file);
+  damage();
+  fs::last_write_time(file, written_at);
+  EXPECT_FALSE(BuildCache(root_ / "cache").has_header(sha256("torch"), "cuda-O1")) << "another worker verifies it";
+  ASSERT_TRUE(put());
+  EXPECT_TRUE(cache.has_header(sha256("torch"), "cuda-O1"));
+}
+
 TEST_F(BuildCacheTest, prunes_the_least_recently_used_entries_first) {
   const BuildCache cache(root_ / "cache");
   const auto age = [&](const char* name, int hours) {
