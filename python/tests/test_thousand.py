@@ -23,7 +23,7 @@ import kq
 
 AWAY_S = float(os.environ.get("KQ_AWAY_S", "0.3"))
 JOBS = int(os.environ.get("KQ_JOBS", "250"))
-TIMEOUT_S = 60 + 10 * AWAY_S
+TIMEOUT_S = 300 + 10 * AWAY_S
 KILL_AT = JOBS // 4  # outcomes
 
 

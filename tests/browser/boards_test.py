@@ -113,6 +113,7 @@ class Boards(browser.BrowserTest):
         self.open(page, self.js("return location.hash"))
         self.assertEqual(self.one("output").text, f"1 of {count} rows")
         self.open(page)
+        self.wait_for_plots()
         for head in self.all("#entries th button"):
             head.click()
         self.assertEqual(self.all("#entries th")[-1].get_attribute("aria-sort"), "ascending")

@@ -52,6 +52,7 @@ def open_browser(downloads: Path) -> Any:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     browser.set_script_timeout(WAIT_S)
+    browser.command_executor.client_config.timeout = 2 * WAIT_S  # of one answer of the driver
     return browser
 
 

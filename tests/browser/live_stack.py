@@ -90,9 +90,15 @@ class LiveTest(browser.BrowserTest):
 
     def press(self, place: str, name: str) -> None:
         """Presses the button with this name at this place."""
-        self.until(lambda: name in self.texts(f"{place} button"), f"{place} has a button {name}")
-        script = "return [...document.querySelectorAll(arguments[0])].find((one) => one.innerText === arguments[1])"
-        self.js(script, f"{place} button", name).click()
+        # Events may replace the button at any time, so one script finds and presses it.
+        script = """
+            const [place, name] = arguments;
+            const isMeant = (one) => one.innerText === name && one.checkVisibility();
+            const button = [...document.querySelectorAll(place)].find(isMeant);
+            button?.click();
+            return button !== undefined;
+        """
+        self.until(lambda: self.js(script, f"{place} button", name), f"{place} has a button {name}")
 
     def sign_in(self, token: str) -> None:
         self.one("#sign").click()

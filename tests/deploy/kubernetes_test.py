@@ -293,6 +293,7 @@ class Programs(unittest.TestCase):
                     "/var/lib/kq/": f"{name}/{letter}-",
                     "/etc/kq/keys": f"{name}/keys",
                     "/etc/kq/standby": name,
+                    "--takeover-after=2s": "--takeover-after=20s",  # a busy machine may stall a broker for two seconds
                 }
                 one = found["StatefulSet", "kq-broker" if letter == "a" else "kq-broker-b"]
                 path = container(one)["readinessProbe"]["httpGet"]["path"]

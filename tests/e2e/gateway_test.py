@@ -348,7 +348,7 @@ class Hostile(GatewayTest):
             with socket.create_connection(("127.0.0.1", client.port)) as peer:
                 peer.sendall(f"GET /api/v1/jobs/{job}/result?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 kq.wait_until(lambda: "kq_gateway_waits 1" in client.get("/metrics").text, "the request waits")
-            kq.wait_until(lambda: "kq_gateway_waits 0" in client.get("/metrics").text, "the wait has ended", 10)
+            kq.wait_until(lambda: "kq_gateway_waits 0" in client.get("/metrics").text, "the wait has ended")
             with self.light_worker():
                 self.assertEqual(client.get(f"/api/v1/jobs/{job}/result?wait=60").json["verdict"], "passed")
 

@@ -146,7 +146,7 @@ class Failover(Loop):
             self.killed["frozen broker"] += 1
             self.go_on_until(lambda: self.record()["epoch"] != epoch, "the standby takes over")
             process.send_signal(signal.SIGCONT)
-            expect(process.wait(10) == 3, f"a broker that lost its lease ended with {process.returncode}")
+            expect(process.wait(60) == 3, f"a broker that lost its lease ended with {process.returncode}")
             self.fenced_count += 1
         else:
             self.kill(self.brokers[name], "serving broker")
@@ -213,7 +213,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=None, help="the seed of the random choices")
     parser.add_argument(
-        "--gap-s", type=float, default=15, help="the longest wait for an acknowledgement; 5 on a machine without load"
+        "--gap-s", type=float, default=60, help="the longest wait for an acknowledgement; 5 on a machine without load"
     )
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)

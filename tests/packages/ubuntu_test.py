@@ -24,8 +24,9 @@ kq-broker --store /tmp/store --log-level warning >/dev/null & broker=$!
 cd /opt/kq/examples/sweep
 kq submit submissions/relu/right_fast_torch.py --problem problems/relu.py --run first --timeout 60
 kq dump --run first --columns label,state
-kq-gateway --broker tcp://127.0.0.1:5570 --listen 127.0.0.1:8000 --log-level warning & gateway=$!
-sleep 1
+kq-gateway --broker tcp://127.0.0.1:5570 --listen 127.0.0.1:8000 --log-level warning \
+  --ready-fd 3 3>/tmp/ready & gateway=$!
+until [ -s /tmp/ready ]; do sleep 0.1; done
 kill $gateway && wait $gateway
 kill $broker && wait $broker
 kq ctl verify --store /tmp/store

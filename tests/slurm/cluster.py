@@ -16,7 +16,7 @@ from pathlib import Path
 from ports import free_port  # in tests/e2e, which slurm_test.py adds to the path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
-START_LIMIT_S = 30
+START_LIMIT_S = 120
 
 CONF = """\
 ClusterName=kqtest
