@@ -35,6 +35,7 @@ EXPECTED = {
     "flags.1": "split",
     "flags.2": "sm_70",
     "flags.3": "--no-such-flag",
+    "slow_device_half": "‘how_many_values’ was not declared in this scope",
     "caught_and_slow": "expected ‘;’ before ‘}’ token",
 }
 

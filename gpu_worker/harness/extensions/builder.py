@@ -47,7 +47,7 @@ from harness.extensions.memory_room import (
 )
 from harness.extensions.nvcc_steps import run_steps
 from harness.extensions.sources import BadSource, TranslationUnit, file_units, inline_cpp, inline_units
-from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_toolchain, run
+from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Stop, find_toolchain, run
 from harness.extensions.torch_prefix import (
     ARCHIVE,
     HEADERS,
@@ -235,7 +235,9 @@ class ExtensionBuilder:
     # --- the ways to build CUDA units
 
     def split(self) -> Attempt:
-        """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc."""
+        """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc. Where the
+        host half does not compile, the compiler of the device half is ended.
+        """
         if any(name not in self.call.sources for name, _ in self.call.files):
             return Attempt(log="the source includes files of its own", is_tried=False)
         try:
@@ -251,7 +253,9 @@ class ExtensionBuilder:
         host = self.host_pool.submit(self.host, half_unit, self.prefix_of(unit, self.half_flags()), self.half_flags())
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
-            cubin = self.cubin(unit, half.device)
+            stop = Stop()
+            host.add_done_callback(lambda done: None if done.result().is_good else stop.set())
+            cubin = self.cubin(unit, half.device, stop)
             host_done = host.result()
         else:
             host_done = host.result()
@@ -294,7 +298,7 @@ class ExtensionBuilder:
         headers = [f"#include <c10/util/{name}.h>\n" for name in ("Half", "BFloat16") if f"c10::{name}" in joined]
         return ("\n" + "".join(headers) + joined) if "(anonymous" not in joined else "\n#error anonymous\n"
 
-    def cubin(self, unit: TranslationUnit, text: str) -> Path | Attempt:
+    def cubin(self, unit: TranslationUnit, text: str, stop: Stop | None = None) -> Path | Attempt:
         source = self.work / f"{Path(unit.name).stem}.device.cu"
         # The headers of c10 that instances need must precede everything else.
         lines = text.splitlines(keepends=True)
@@ -305,7 +309,8 @@ class ExtensionBuilder:
         flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
         flags += ["-include", "cstdint"] if cuda_split.LIMITS in text else []  # which torch's headers include
         with self.room.take(DEVICE_HALF_MIB):
-            result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
+            command = [self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)]
+            result = run(command, self.work, stop=stop)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
 
     def host_variables(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:

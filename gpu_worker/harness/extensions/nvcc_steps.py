@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.extensions.memory_room import MemoryRoom
-from harness.extensions.toolchain import run
+from harness.extensions.toolchain import Stop, run
 
 PREPROCESSED = re.compile(r'-o "([^"]+\.ii)"')
 
@@ -21,9 +21,9 @@ def run_steps(
     edit: Callable[[Path], None] | None = None,
 ) -> str:
     """Runs the commands that `nvcc --dryrun` prints: those for the device beside those for the host, and then the rest.
-    Returns the error output, or an empty text. If the commands are not as expected, nvcc runs as it is. `mib` says how
-    much memory each of nvcc's programs may take. `edit` is called with every preprocessed file before another step
-    reads the file.
+    Where a command for the host fails, those for the device are ended. Returns the error output, or an empty text. If
+    the commands are not as expected, nvcc runs as it is. `mib` says how much memory each of nvcc's programs may take.
+    `edit` is called with every preprocessed file before another step reads the file.
     """
     result = run([*command, "--dryrun"], folder)
     lines = [line[3:].strip() for line in result.text.splitlines() if line.startswith("#$ ")]
@@ -50,21 +50,24 @@ def run_steps(
     Path(folder, identity.group(1)).write_text(f"_{os.urandom(4).hex()}_7_unit_cu_{os.urandom(4).hex()}")
     commands[at] = commands[at].replace("--gen_module_id_file ", "")
 
-    def chain(part: list[str]) -> str:
+    def chain(part: list[str], stop: Stop | None = None) -> str:
         for line in part:
             with room.take(memory_of(line, mib)):
-                done = run(line, folder, environment)
+                done = run(line, folder, environment, stop)
             if done.code != 0:
                 return done.text or f"{shlex.split(line)[0]} failed"
             if edit is not None and (found := PREPROCESSED.search(line)) is not None:
                 edit(folder / found.group(1))
         return ""
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        host = pool.submit(chain, commands[: at + 1])
-        device = pool.submit(chain, commands[at + 1 : last])
-        problems = [problem for problem in (host.result(), device.result()) if problem]
-    return problems[0] if problems else chain(commands[last:])
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        stop = Stop()
+        device = pool.submit(chain, commands[at + 1 : last], stop)
+        host_problem = chain(commands[: at + 1])
+        if host_problem:
+            stop.set()
+        problem = host_problem or device.result()
+    return problem or chain(commands[last:])
 
 
 def memory_of(line: str, mib: dict[str, int]) -> int:

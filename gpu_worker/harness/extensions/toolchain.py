@@ -1,5 +1,6 @@
 """The toolchain of this machine for extensions: compilers, headers, libraries, and how to run a command."""
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -8,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sysconfig
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +33,38 @@ class CommandResult:
 
     code: int
     text: str
+
+
+class Stop:
+    """Ends the commands that run with it, once it is set, and those that are begun later. A thread may set it while
+    other threads run commands.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.sessions: set[int] = set()
+        self.lock = threading.Lock()
+
+    def set(self) -> None:
+        with self.lock:
+            self.is_set = True
+            for session in self.sessions:
+                os.killpg(session, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def ends(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Ends the process, which leads a session, and its children if this is set before the block ends. The process
+        must be waited for after the block.
+        """
+        with self.lock:
+            self.sessions.add(process.pid)
+            if self.is_set:
+                os.killpg(process.pid, signal.SIGKILL)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.sessions.discard(process.pid)
 
 
 @dataclass(frozen=True)
@@ -125,9 +160,11 @@ def identity() -> str:
     )
 
 
-def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> CommandResult:
-    """Runs a command to its end. The first OUTPUT_MAX bytes of its output are kept in memory, because the folder may
-    have no room left for them when a compiler fills it.
+def run(
+    command: list[str] | str, folder: Path, environment: dict[str, str] | None = None, stop: Stop | None = None
+) -> CommandResult:
+    """Runs a command to its end, or until it is stopped. The first OUTPUT_MAX bytes of its output are kept in memory,
+    because the folder may have no room left for them when a compiler fills it.
     """
     kept = b""
     try:
@@ -139,10 +176,12 @@ def run(command: list[str] | str, folder: Path, environment: dict[str, str] | No
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
+            start_new_session=stop is not None,
         ) as process:
             assert process.stdout is not None
-            while part := process.stdout.read1():  # type: ignore[attr-defined]
-                kept += part[: OUTPUT_MAX - len(kept)]
+            with stop.ends(process) if stop is not None else contextlib.nullcontext():
+                while part := process.stdout.read1():  # type: ignore[attr-defined]
+                    kept += part[: OUTPUT_MAX - len(kept)]
         code = process.returncode
     except OSError as error:
         return CommandResult(127, str(error))
