@@ -36,9 +36,9 @@ constexpr int kIdleWindowsMax = 60;                 // a pool that spins longer 
 constexpr int kStarvedWindowsMax = 300;
 constexpr std::uint64_t kBusyNsMin = 20'000'000;  // what a task has run that is held against the child
 constexpr std::uint64_t kFillBytes = 1u << 20;
-// Where the kernel does not tell whether a stopped task has left its processor, it may account the last moments of the
-// task when it has shown the task as stopped for a while. So a task may seem to have run for so long, and that so
-// often, before it is held against the child.
+// Where the kernel does not tell this process whether a task at rest has left its processor, it may account the last
+// moments of the task when it has shown the task at rest for a while. So a task may seem to have run for so long, and
+// that so often, before it is held against the child.
 constexpr std::uint64_t kLateAccountNsMax = 200'000;
 constexpr int kLateAccountsMax = 3;
 constexpr std::string_view kWindowName = "/memfd:kq-window";
@@ -97,10 +97,10 @@ bool is_at_rest(char state) {
 }
 
 // Returns whether a task that is at rest has left its processor, so that the kernel has accounted all that the task has
-// run; nothing where the kernel does not tell. A task is shown as stopped from just before it gives up its processor:
-// if it is interrupted there, its last moments are accounted up to some milliseconds later. Reading this file waits in
-// the kernel (wait_task_inactive) until the task has left its processor. The text is "running" for a task that goes on
-// meanwhile.
+// run; nothing where the kernel does not tell, or not this process. A task is shown as stopped, or as a zombie, from
+// just before it gives up its processor: if it is interrupted there, its last moments are accounted up to some
+// milliseconds later. Reading this file waits in the kernel (wait_task_inactive) until the task has left its processor.
+// The text is "running" for a task that goes on meanwhile.
 std::optional<bool> has_left_its_processor(pid_t process, pid_t thread) {
   const std::string text = text_of(folder_of(process, thread) + "/syscall");
   if (text.empty()) return std::nullopt;
@@ -190,7 +190,7 @@ std::string ChildProcess::settle() {
         is_settled = false;
       }
       is_settled = is_settled && is_at_rest(task.state);
-      if (!is_settled || task.state == 'Z' || task.state == 'X') continue;
+      if (!is_settled) continue;
       const std::optional<bool> has_left = has_left_its_processor(task.process, task.thread);
       are_times_exact_ = are_times_exact_ && has_left.has_value();
       is_settled = has_left.value_or(true);

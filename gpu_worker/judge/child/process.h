@@ -44,8 +44,8 @@ class ChildProcess {
   std::string settle();
   // Returns whether settle() has found a descendant that was not known before.
   bool has_new_descendant() const { return has_new_descendant_; }
-  // Returns what has run since settle(), in words, or an empty text. Where the kernel does not tell whether a stopped
-  // task has left its processor, moments that it accounts late are ignored.
+  // Returns what has run since settle(), in words, or an empty text. Where the kernel does not tell this process
+  // whether a stopped task has left its processor, moments that it accounts late are ignored.
   std::string ran_while_stopped();
   void resume();
   // Lets the process go on for a while without a command, and stops it again. Returns in words which task has run all
