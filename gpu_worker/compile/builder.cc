@@ -539,12 +539,13 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   }
   const Hash group = sha256(toolchain);
   const std::vector<std::string> variants = header_variants(call);
+  std::string awaited;  // the first prefix, if it is missing: it tells whether the C++ sources compile
   for (const std::string& variant : variants) {
-    if (!cache_.has_header(group, variant))
-      headers_.request({.group = group, .variant = variant, .zygote = job.zygote, .arch = job.arch});
+    if (cache_.has_header(group, variant)) continue;
+    if (variant == variants.front()) awaited = variant;
+    headers_.request({.group = group, .variant = variant, .zygote = job.zygote, .arch = job.arch});
   }
-  // The first prefix tells whether the C++ sources compile.
-  const HeaderMaker::Turn turn(headers_, group, variants.empty() ? std::string() : variants.front(), time);
+  const HeaderMaker::Turn turn(headers_, group, awaited, time);
   if (auto over = time.over())
     return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}}; });
   KQ_TRY_VALUE(const auto headers, cache_.headers(group));

@@ -103,7 +103,7 @@ bool is_whole(const std::string& entry) {
   });
 }
 
-// Returns a text that differs once a file of the entry was written or replaced; an empty text where one is missing.
+// Returns a text that differs once a file of the entry was changed or replaced; an empty text where one is missing.
 std::string stamp_of(const std::string& entry) {
   auto files = list_of(entry);
   if (!files) return {};
@@ -113,6 +113,7 @@ std::string stamp_of(const std::string& entry) {
     struct stat status {};
     if (::stat((entry + "/" + file.name).c_str(), &status) != 0) return {};
     for (const auto number : {std::int64_t{status.st_mtim.tv_sec}, std::int64_t{status.st_mtim.tv_nsec},
+                              std::int64_t{status.st_ctim.tv_sec}, std::int64_t{status.st_ctim.tv_nsec},
                               static_cast<std::int64_t>(status.st_ino), std::int64_t{status.st_size}})
       stamp += std::to_string(number) + " ";
   }
@@ -281,20 +282,27 @@ bool BuildCache::has_header(const Hash& group, const std::string& name) const {
   const auto path = headers(group);
   if (!path) return false;
   const std::string entry = *path + "/" + name;
-  const std::lock_guard lock(verified_->mutex);  // builds that begin together read a prefix once
+  const std::shared_ptr<Verified> known = verified(entry);
+  const std::lock_guard lock(known->mutex);  // builds that begin together read it once
   std::string stamp = stamp_of(entry);
-  if (const auto known = verified_->stamps.find(entry); known == verified_->stamps.end() || known->second != stamp) {
+  if (stamp.empty() || known->stamp != stamp) {
     std::error_code error;
     if (!fs::is_directory(entry, error)) return false;
     if (stamp.empty() || !is_whole(entry)) {
-      verified_->stamps.erase(entry);
       remove_entry(entry);
       return false;
     }
-    verified_->stamps.insert_or_assign(entry, std::move(stamp));
+    known->stamp = std::move(stamp);
   }
   touch(entry);
   return true;
+}
+
+std::shared_ptr<BuildCache::Verified> BuildCache::verified(const std::string& entry) const {
+  const std::lock_guard lock(headers_->mutex);
+  std::shared_ptr<Verified>& found = headers_->by_path[entry];
+  if (found == nullptr) found = std::make_shared<Verified>();
+  return found;
 }
 
 Expected<void> BuildCache::put_header(const Hash& group, const std::string& name, const std::string& from) const {

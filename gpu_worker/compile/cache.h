@@ -97,16 +97,21 @@ class BuildCache {
     std::atomic<std::uintmax_t> next_recount_bytes = 0;
     std::atomic<std::uint64_t> puts = 0;
   };
-  // The precompiled headers that were verified in this process, by path, with a stamp of their files. There are a few
-  // for each version of torch.
+  // What all copies know of the precompiled headers that were verified in this process: by path, a stamp of their
+  // files. There are a few for each version of torch.
   struct Verified {
-    std::mutex mutex;
-    std::map<std::string, std::string> stamps;
+    std::mutex mutex;  // held while it is verified
+    std::string stamp;
   };
+  struct Headers {
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<Verified>> by_path;
+  };
+  std::shared_ptr<Verified> verified(const std::string& entry) const;
   std::string dir_;
   std::uintmax_t bytes_max_;
   std::shared_ptr<Count> count_ = std::make_shared<Count>();
-  std::shared_ptr<Verified> verified_ = std::make_shared<Verified>();
+  std::shared_ptr<Headers> headers_ = std::make_shared<Headers>();
 };
 
 }  // namespace kq::worker

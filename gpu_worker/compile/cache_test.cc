@@ -82,8 +82,9 @@ TEST_F(BuildCacheTest, a_damaged_precompiled_header_is_removed_although_its_size
   make("torch.gch", "code");
   const auto put = [&] { return cache.put_header(sha256("torch"), "cuda-O1", out()).has_value(); };
   ASSERT_TRUE(put());
-  ASSERT_TRUE(cache.has_header(sha256("torch"), "cuda-O1"));
   const fs::path file = *cache.headers(sha256("torch")) + "/cuda-O1/torch.gch";
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  ASSERT_TRUE(cache.has_header(sha256("torch"), "cuda-O1"));
   const auto damage = [&] {
     fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
     std::ofstream(file) << "coda";
