@@ -1,9 +1,10 @@
 """Measures the peak memory of a worker's process tree and of the GPUs, by sampling twice a second during a block."""
 
-import contextlib
 import ctypes
 import threading
 from pathlib import Path
+
+from process_tree import tree_below
 
 SAMPLE_S = 0.5
 UUID_BYTES = 96
@@ -41,20 +42,6 @@ class Nvml:
             ):
                 found[uuid.value.decode()] = memory.used
         return found
-
-
-def tree_below(root: int) -> list[int]:
-    """Returns a process and all its descendants, in whatever namespaces they run."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
 
 
 def pss_bytes(pid: int) -> int | None:

@@ -21,7 +21,7 @@ prefix without the archive of its bodies tells the errors of the C++ units; what
 import os
 import posixpath
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -254,7 +254,12 @@ class ExtensionBuilder:
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
             stop = Stop()
-            host.add_done_callback(lambda done: None if done.result().is_good else stop.set())
+
+            def stop_after_error(done: Future[Attempt]) -> None:
+                if done.exception() is not None or not done.result().is_good:
+                    stop.set()
+
+            host.add_done_callback(stop_after_error)
             cubin = self.cubin(unit, half.device, stop)
             host_done = host.result()
         else:

@@ -63,10 +63,13 @@ def run_steps(
     with ThreadPoolExecutor(max_workers=1) as pool:
         stop = Stop()
         device = pool.submit(chain, commands[at + 1 : last], stop)
-        host_problem = chain(commands[: at + 1])
-        if host_problem:
-            stop.set()
-        problem = host_problem or device.result()
+        problem = "the commands for the host ended early"
+        try:
+            problem = chain(commands[: at + 1])
+        finally:
+            if problem:
+                stop.set()
+        problem = problem or device.result()
     return problem or chain(commands[last:])
 
 

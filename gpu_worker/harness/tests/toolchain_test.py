@@ -1,5 +1,6 @@
 """Tests how commands of the toolchain are run and stopped."""
 
+import os
 import tempfile
 import threading
 import time
@@ -7,6 +8,8 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.extensions.memory_room import MemoryRoom
+from harness.extensions.nvcc_steps import run_steps
 from harness.extensions.toolchain import OUTPUT_MAX, Stop, run
 
 WAIT_S = 60
@@ -58,6 +61,27 @@ class Commands(unittest.TestCase):
         stop = Stop()
         self.assertEqual(run(["true"], self.folder, stop=stop).code, 0)
         stop.set()
+
+    def test_a_failed_step_for_the_host_ends_those_for_the_device(self) -> None:
+        steps = (
+            f"PATH={self.folder}:{os.environ['PATH']}",
+            'cudafe++ --module_id_file_name "id"',
+            "touch device_has_begun; sleep 1000",
+            "touch last_step",
+        )
+        (self.folder / "steps").write_text("".join(f"#$ {step}\n" for step in steps))
+        nvcc = self.program("nvcc", "cat steps")
+        self.program("cudafe++", "until [ -e device_has_begun ]; do sleep 0.01; done; echo wrong; exit 1")
+        room = MemoryRoom(mib=2)
+        said = run_steps([str(nvcc)], self.folder, room, {"cudafe++": 1, "other": 1})
+        self.assertEqual((said, room.taken), ("wrong\n", 0))
+        self.assertFalse((self.folder / "last_step").exists())
+
+    def program(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
 
 
 if __name__ == "__main__":

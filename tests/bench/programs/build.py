@@ -32,7 +32,6 @@ import os
 import platform
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -47,9 +46,10 @@ HARNESS = next(
     (path for path in (ROOT / "gpu_worker", ROOT / "share/kq") if (path / "harness").exists()), ROOT / "gpu_worker"
 )
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tests/builds"))
+sys.path[:0] = [str(ROOT / "tests/builds"), str(ROOT / "tests/bench")]
 
 import comparison  # noqa: E402
+from process_tree import end_tree  # noqa: E402
 
 if TYPE_CHECKING:
     from harness.kernels.nvrtc import Nvrtc
@@ -258,7 +258,7 @@ class Bench:
         except subprocess.TimeoutExpired:
             return {"cut": "not done"}
         finally:
-            end_of_group(process)
+            end_tree(process)
         lines = [line for line in out.splitlines() if line.startswith("{")]
         answer = (
             json.loads(lines[-1]) if lines else {"error": err[-500:] or f"no answer, exit code {process.returncode}"}
@@ -298,15 +298,6 @@ class Bench:
         unfinished = Path(f"{self.arguments.json}.new")
         unfinished.write_text(json.dumps({**machine, **found}, indent=1) + "\n")
         unfinished.replace(self.arguments.json)
-
-
-def end_of_group(process: subprocess.Popen[str]) -> None:
-    """Kills a process and the compilers that it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # the process has ended, and its group is empty
-    process.wait()
 
 
 def many_names(count: int) -> list[str]:

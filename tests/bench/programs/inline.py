@@ -17,6 +17,7 @@ code differs.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -48,6 +49,9 @@ SAMPLE_S = 0.1
 NO_BITS = 8  # the type of an ELF section that has no content
 UNNAMED = re.compile(r"_GLOBAL__N__\w+?_cuda_cu_\w{8}_\d+")  # a name that nvcc makes from a file's path
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+from process_tree import end_tree, tree_below  # noqa: E402
 
 Answer = dict[str, Any]
 
@@ -168,7 +172,7 @@ class Comparison:
             pass
         finally:
             peak.end()
-            end_group(process)
+            end_tree(process)
         answer_file = place / "answer"
         answer = json.loads(answer_file.read_text()) if answer_file.exists() else {"status": "ended"}
         return {"s": round(time.monotonic() - begun, 2), **answer, "mib": peak.mib}
@@ -211,10 +215,10 @@ class Comparison:
 
 
 class Peak:
-    """Samples the memory of all processes of a session until it is ended."""
+    """Samples the memory of all processes below one, until it is ended."""
 
-    def __init__(self, session: int) -> None:
-        self.session = session
+    def __init__(self, root: int) -> None:
+        self.root = root
         self.mib = 0
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.sample)
@@ -224,26 +228,14 @@ class Peak:
         page = os.sysconf("SC_PAGE_SIZE")
         while not self.done.wait(SAMPLE_S):
             pages = 0
-            for stat in Path("/proc").glob("[0-9]*/stat"):
-                try:
-                    fields = stat.read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue
-                if int(fields[3]) == self.session and stat.parent.name != str(self.session):
-                    pages += int(fields[21])
+            for pid in tree_below(self.root)[1:]:
+                with contextlib.suppress(OSError):
+                    pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
             self.mib = max(self.mib, pages * page >> 20)
 
     def end(self) -> None:
         self.done.set()
         self.thread.join()
-
-
-def end_group(process: "subprocess.Popen[bytes]") -> None:
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        pass  # the process has ended, and its group is empty
-    process.wait()
 
 
 def is_good(answer: Answer) -> bool:

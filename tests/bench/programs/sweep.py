@@ -32,8 +32,9 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
+from process_tree import tree_below  # noqa: E402
 from sweep_jobs import LARGE, Job, large_problems, problems_of, write_jobs, write_lines  # noqa: E402
-from sweep_memory import Nvml, Peaks, tree_below  # noqa: E402
+from sweep_memory import Nvml, Peaks  # noqa: E402
 from sweep_peer import BACKENDS, Peer, chosen  # noqa: E402
 
 STOP_LIMIT_S = 60

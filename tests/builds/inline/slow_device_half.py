@@ -1,14 +1,14 @@
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
-# The device code takes longer to compile than any limit. The error in the host's function is told at once.
+# The device code takes minutes to compile. The error in the host's function is told at once.
 CUDA = """
 #include <torch/extension.h>
 template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };
 template <int at> struct Tree<0, at> { static const int v = at % 3; };
 __global__ void twice_kernel(const float* x, float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = x[i] * Tree<28, 1>::v;
+  if (i < n) y[i] = x[i] * Tree<20, 1>::v;
 }
 
 torch::Tensor twice(torch::Tensor x) {
