@@ -99,6 +99,8 @@ class LiveTest(browser.BrowserTest):
             return button !== undefined;
         """
         self.until(lambda: self.js(script, f"{place} button", name), f"{place} has a button {name}")
+        if place == "#ask":
+            self.until(lambda: not self.js("return document.getElementById('ask').open"), "the question is closed")
 
     def sign_in(self, token: str) -> None:
         self.one("#sign").click()

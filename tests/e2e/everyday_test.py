@@ -142,7 +142,7 @@ class Everyday(kq.EndToEndTest):
 
     def test_a_sweep_says_why_nothing_moves(self) -> None:
         jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT})
-        done = self.kq("sweep", jobs, "--gpu", "NVIDIA H200", "--timeout", "60", code=4)
+        done = self.kq("sweep", jobs, "--gpu", "NVIDIA H200", "--timeout", "30", code=4)
         self.assertIn("waits for a NVIDIA H200: the only worker has none", done.stderr)
 
     def test_two_sweeps_share_a_state_folder(self) -> None:

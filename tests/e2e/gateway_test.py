@@ -346,9 +346,9 @@ class Hostile(GatewayTest):
         with self.gateway() as client:
             job = client.submit([line("a")]).json["jobs"][0]["id"]
             with socket.create_connection(("127.0.0.1", client.port)) as peer:
-                peer.sendall(f"GET /api/v1/jobs/{job}/result?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                peer.sendall(f"GET /api/v1/jobs/{job}/result?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 kq.wait_until(lambda: "kq_gateway_waits 1" in client.get("/metrics").text, "the request waits")
-            kq.wait_until(lambda: "kq_gateway_waits 0" in client.get("/metrics").text, "the wait has ended")
+            kq.wait_until(lambda: "kq_gateway_waits 0" in client.get("/metrics").text, "the wait has ended", 60)
             with self.light_worker():
                 self.assertEqual(client.get(f"/api/v1/jobs/{job}/result?wait=60").json["verdict"], "passed")
 

@@ -213,7 +213,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=None, help="the seed of the random choices")
     parser.add_argument(
-        "--gap-s", type=float, default=60, help="the longest wait for an acknowledgement; 5 on a machine without load"
+        "--gap-s", type=float, default=30, help="the longest wait for an acknowledgement; 5 on a machine without load"
     )
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)

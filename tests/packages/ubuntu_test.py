@@ -26,7 +26,7 @@ kq submit submissions/relu/right_fast_torch.py --problem problems/relu.py --run 
 kq dump --run first --columns label,state
 kq-gateway --broker tcp://127.0.0.1:5570 --listen 127.0.0.1:8000 --log-level warning \
   --ready-fd 3 3>/tmp/ready & gateway=$!
-until [ -s /tmp/ready ]; do sleep 0.1; done
+until [ -s /tmp/ready ]; do kill -0 $gateway; sleep 0.1; done
 kill $gateway && wait $gateway
 kill $broker && wait $broker
 kq ctl verify --store /tmp/store
