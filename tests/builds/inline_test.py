@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
+JOBS = 2  # builds at once, each of which takes up to 5 GiB
 # By name of the file, and of the call where a file makes several: the way that builds it, or the error that is raised.
 EXPECTED = {
     "fallback_at_import": "‘twice’ was not declared in this scope",
@@ -47,6 +48,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [str(ROOT / "scripts/bench"), "inline", str(ROOT / "tests/builds/inline"), "--json", str(report)]
+        command += ["--jobs", str(JOBS)]
         environment = {**os.environ, "KQ_PYTHON": os.environ.get("KQ_PYTHON") or sys.executable}
         subprocess.run([*command, "--prefixes", sys.argv[1]], env=environment, check=False)
         calls = {call["name"]: call["kq"] for call in json.loads(report.read_text())["calls"]}
