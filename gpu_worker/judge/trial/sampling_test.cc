@@ -15,7 +15,7 @@ namespace {
 using channel::Command;
 
 constexpr std::uint32_t kTimed = 21;
-constexpr useconds_t kSlowUs = 300'000;
+constexpr useconds_t kSlowUs = 50'000;
 
 Twist slow_in_first_calls(std::uint32_t& calls, std::uint32_t slow_count) {
   return [&calls, slow_count](FakeTurn& turn) {
