@@ -626,7 +626,7 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
                          .limit_ms = kHeaderLimitMs,
                          .whole_limit_ms = kHeaderLimitMs};
   const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);
-  // Reads it once more here, so that no build has to.
+  // Verifies the new prefix here, so that no build has to.
   return end && !end->verdict && !read_outcome(scratch->out()) &&
          cache_.put_header(order.group, order.variant, scratch->out()) && cache_.has_header(order.group, order.variant);
 }

@@ -63,13 +63,15 @@ def run_steps(
     with ThreadPoolExecutor(max_workers=1) as pool:
         stop = Stop()
         device = pool.submit(chain, commands[at + 1 : last], stop)
-        problem = "the commands for the host ended early"
         try:
             problem = chain(commands[: at + 1])
-        finally:
-            if problem:
-                stop.set()
-        problem = problem or device.result()
+        except BaseException:
+            stop.set()
+            raise
+        if problem:
+            stop.set()
+            return problem
+        problem = device.result()
     return problem or chain(commands[last:])
 
 
