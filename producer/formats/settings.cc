@@ -1,6 +1,8 @@
 #include "producer/formats/settings.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "core/limits.h"
 #include "producer/client/when.h"
@@ -32,36 +34,19 @@ ErrorText read_limit(const std::string& value, std::uint32_t& into) {
   return std::nullopt;
 }
 
-ErrorText read_tolerance(const std::string& value, std::optional<double>& into) {
-  const auto number = parse_tolerance(value);
-  if (!number) return number.error().message;
-  into = *number;
-  return std::nullopt;
-}
-
 ErrorText read_flag(const std::string& value, bool& into) {
   if (value != "yes" && value != "no") return "must be yes or no, got '" + value + "'";
   into = value == "yes";
   return std::nullopt;
 }
 
-template <std::uint32_t Trials::*Member, std::uint32_t Min>
+template <std::uint32_t Trials::*Member>
 ErrorText read_trials(Candidate& candidate, const std::string& value, std::int64_t) {
   std::uint32_t number = 0;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (wrong != std::errc{} || end != value.data() + value.size() || number < Min || number > kTrialsMax) {
-    return "must be an integer from " + std::to_string(Min) + " to " + std::to_string(kTrialsMax) + ", got '" + value +
-           "'";
-  }
+  if (wrong != std::errc{} || end != value.data() + value.size() || number > kTrialsMax)
+    return "must be an integer from 0 to " + std::to_string(kTrialsMax) + ", got '" + value + "'";
   candidate.trials.*Member = number;
-  return std::nullopt;
-}
-
-template <double TruthRule::*Member>
-ErrorText read_truth_factor(Candidate& candidate, const std::string& value, std::int64_t) {
-  const auto factor = parse_truth_factor(value);
-  if (!factor) return factor.error().message;
-  candidate.truth.*Member = *factor;
   return std::nullopt;
 }
 
@@ -70,6 +55,12 @@ ErrorText read_text(Candidate& candidate, const std::string& value, std::int64_t
   candidate.*Member = value;
   return std::nullopt;
 }
+
+struct Setting {
+  std::string_view key;
+  // Sets the value, and returns what is wrong with it, or nothing.
+  ErrorText (*set)(Candidate& candidate, const std::string& value, std::int64_t now_ms);
+};
 
 constexpr Setting kSettings[] = {
     {"id", read_text<&Candidate::label>},
@@ -82,18 +73,8 @@ constexpr Setting kSettings[] = {
     {"gpu", read_text<&Candidate::gpu_model>},
     {"precision", [](Candidate& candidate, const std::string& value,
                      std::int64_t) { return read_word(value, candidate.precision); }},
-    {"rtol", [](Candidate& candidate, const std::string& value,
-                std::int64_t) { return read_tolerance(value, candidate.rtol); }},
-    {"atol", [](Candidate& candidate, const std::string& value,
-                std::int64_t) { return read_tolerance(value, candidate.atol); }},
-    {"workloads",
-     [](Candidate& candidate, const std::string& value, std::int64_t) {
-       candidate.workloads = parse_workloads(value);
-       return ErrorText();
-     }},
-    {"correctness", read_trials<&Trials::correctness, 1>},
-    {"warmup", read_trials<&Trials::warmup, 0>},
-    {"timed", read_trials<&Trials::timed, 0>},
+    {"warmup", read_trials<&Trials::warmup>},
+    {"timed", read_trials<&Trials::timed>},
     {"baseline", [](Candidate& candidate, const std::string& value,
                     std::int64_t) { return read_word(value, candidate.trials.baseline); }},
     {"profile", [](Candidate& candidate, const std::string& value,
@@ -104,12 +85,6 @@ constexpr Setting kSettings[] = {
                   std::int64_t) { return read_word(value, candidate.trials.graphs); }},
     {"need_extensions", [](Candidate& candidate, const std::string& value,
                            std::int64_t) { return read_flag(value, candidate.trials.need_extensions); }},
-    {"truth_rms", read_truth_factor<&TruthRule::rms>},
-    {"truth_max", read_truth_factor<&TruthRule::max>},
-    {"truth", [](Candidate& candidate, const std::string& value,
-                 std::int64_t) { return read_flag(value, candidate.truth.is_used); }},
-    {"allow_precision", [](Candidate& candidate, const std::string& value,
-                           std::int64_t) { return read_word(value, candidate.truth.allowed); }},
     {"priority",
      [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
     {"not_before", [](Candidate& candidate, const std::string& value,
@@ -125,6 +100,10 @@ constexpr Setting kSettings[] = {
      }},
     {"author", read_text<&Candidate::author>},
 };
+
+// What decides which outputs count as correct is not for a kernel to set: only the submitter sets it.
+constexpr std::string_view kSubmittersOnly[] = {"rtol",  "atol",      "correctness", "workloads",
+                                                "truth", "truth_rms", "truth_max",   "allow_precision"};
 
 // Reads the words of a `kq:` comment. Each is key=value, where the value may be in double quotes.
 void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetting>& found) {
@@ -169,10 +148,6 @@ Expected<double> parse_truth_factor(const std::string& text) {
   return number;
 }
 
-std::span<const Setting> settings() {
-  return kSettings;
-}
-
 ErrorText set_by_name(Candidate& candidate, const std::string& key, const std::string& value, std::int64_t now_ms) {
   if (key.starts_with("tag.") && key.size() > 4) {
     candidate.tags[key.substr(4)] = value;
@@ -185,6 +160,11 @@ ErrorText set_by_name(Candidate& candidate, const std::string& key, const std::s
       return wrong ? ErrorText(key + " " + *wrong) : std::nullopt;
     }
     known += std::string(setting.key) + ", ";
+  }
+  if (std::ranges::find(kSubmittersOnly, key) != std::end(kSubmittersOnly)) {
+    return key +
+           " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines or a flag may have "
+           "it";
   }
   return key.empty() ? "'" + value + "' is no key=value"
                      : "there is no setting '" + key + "'; known are " + known + "tag.NAME";

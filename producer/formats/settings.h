@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,19 +12,12 @@
 
 namespace kq::producer {
 
-struct Setting {
-  std::string_view key;
-  // Sets the value, and returns what is wrong with it, or nothing.
-  std::optional<std::string> (*set)(Candidate& candidate, const std::string& value, std::int64_t now_ms);
-};
-std::span<const Setting> settings();
-
 // Read a tolerance and a factor of the truth rule. The error text continues a sentence whose subject is the setting.
 Expected<double> parse_tolerance(const std::string& text);
 Expected<double> parse_truth_factor(const std::string& text);
 
 // Sets one setting of a candidate. Returns what is wrong with the key or the value, or nothing. A key "tag.NAME" sets a
-// tag.
+// tag. What decides which outputs count as correct cannot be set.
 std::optional<std::string> set_by_name(Candidate& candidate, const std::string& key, const std::string& value,
                                        std::int64_t now_ms);
 

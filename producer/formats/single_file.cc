@@ -21,9 +21,6 @@
 namespace kq::producer {
 namespace {
 
-// Settings that a kernel must not make in its own text, because they decide which outputs count as correct.
-constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness", "workloads"};
-
 // The entry of a submission whose source is an extension of torch. python/kq/records/submission.py has the same.
 constexpr std::string_view kExtensionEntry = R"(import inspect
 import os
@@ -191,10 +188,7 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   std::string problem_written;
   for (const HeaderSetting& setting : *header) {
     const std::string where = name + ":" + std::to_string(setting.line);
-    if (std::ranges::find(kNotInHeader, setting.key) != std::end(kNotInHeader)) {
-      wrong(where + ": kq: " + setting.key +
-            " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
-    } else if (const auto error = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
+    if (const auto error = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
       wrong(where + ": kq: " + *error);
     } else {
       candidate.header_settings.push_back(setting.key + "=" + setting.value + " (" + where + ")");
