@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/codec/codec.h"
 #include "core/submission.h"
 
 namespace kq::broker {
@@ -67,19 +68,39 @@ bool is_time(double ns) {
   return std::isfinite(ns) && ns >= 0;
 }
 
-}  // namespace
-
-std::optional<std::string> validation_error(const Result& result) {
-  if (auto wrong = validation_error(result.device)) return wrong;
-  for (const auto* samples : {&result.samples.submission_ns, &result.samples.reference_ns}) {
-    if (samples->size() > kSamplesMax)
-      return std::to_string(samples->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
+std::optional<std::string> validation_error(const Samples& samples) {
+  for (const auto* side : {&samples.submission_ns, &samples.reference_ns}) {
+    if (side->size() > kSamplesMax)
+      return std::to_string(side->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
   }
-  const Measurement* measurement = measurement_of(result.verdict);
+  return std::nullopt;
+}
+
+std::optional<std::string> validation_error(const Verdict& verdict) {
+  const Measurement* measurement = measurement_of(verdict);
   if (measurement != nullptr &&
       (!is_time(measurement->submission.median_ns) || !is_time(measurement->reference.median_ns))) {
     return "a median that is no time";
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> validation_error(const Result& result) {
+  if (auto wrong = validation_error(result.device)) return wrong;
+  if (auto wrong = validation_error(result.samples)) return wrong;
+  if (auto wrong = validation_error(result.verdict)) return wrong;
+  if (result.cases.size() > kWorkloadsMax)
+    return std::to_string(result.cases.size()) + " workloads, at most " + std::to_string(kWorkloadsMax) +
+           " are allowed";
+  for (const CaseResult& one : result.cases) {
+    if (auto wrong = validation_error(one.samples)) return wrong;
+    if (auto wrong = validation_error(one.verdict)) return wrong;
+  }
+  // This covers every list, also of fields that are added later.
+  if (const std::size_t items = message_size(result).items; items > kResultItemsMax)
+    return std::to_string(items) + " items, at most " + std::to_string(kResultItemsMax) + " are allowed";
   return std::nullopt;
 }
 
@@ -93,6 +114,7 @@ bool cut_to_limits(Result& result) {
   }
   if (result.extensions) cutter.cut_list(result.extensions->failed, kFailedExtensionsMax);
   if (result.kernels_ran) cutter.cut_list(result.kernels_ran->kernels, kRanKernelsMax);
+  cutter.cut_list(result.problem_warnings, kProblemWarningsMax);
   cutter.cut_list(result.findings, kReviewFindingsMax);
   fields(cutter, result);
   return cutter.has_cut;

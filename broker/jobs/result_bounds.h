@@ -13,6 +13,9 @@
 namespace kq::broker {
 
 inline constexpr std::size_t kSamplesMax = 4 * kTrialsMax;  // of one side; a correct worker sends one a timed trial
+// Elements of all arrays and maps of a result in a message, so that any one result fits into a message. A correct
+// worker sends at most 1,000 samples of each side for 128 workloads, and about 100 items more for each workload.
+inline constexpr std::size_t kResultItemsMax = kMessageItemsTotalMax / 2;
 
 // Returns what is wrong with the result, or nothing.
 std::optional<std::string> validation_error(const Result& result);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/codec/codec.h"
 #include "core/testing/examples.h"
 
 namespace kq::broker {
@@ -43,9 +44,11 @@ TEST(ResultBounds, texts_and_lists_are_cut_in_all_fields) {
       20, {.kernel = endless, .metrics = std::vector<ProfileMetric>(1'000, {std::string(300, 'x'), 1})});
   result.kernels_ran.emplace().kernels.resize(1'000);
   result.findings.resize(1'000);
+  result.problem_warnings.resize(1'000);
   EXPECT_TRUE(cut_to_limits(result));
   EXPECT_EQ(result.kernels_ran->kernels.size(), kRanKernelsMax);
   EXPECT_EQ(result.findings.size(), kReviewFindingsMax);
+  EXPECT_EQ(result.problem_warnings.size(), kProblemWarningsMax);
   EXPECT_EQ(measurement_of(result.verdict)->method.size(), kMessageTextMax);
   EXPECT_EQ(evidence_of(result.verdict)->message.size(), kMessageTextMax);
   EXPECT_EQ(evidence_of(result.verdict)->place.size(), kMessageTextMax);
@@ -73,7 +76,30 @@ TEST(ResultBounds, an_invalid_result_is_refused) {
     Result timeless;
     timeless.verdict = Passed{measurement, {}};
     EXPECT_EQ(validation_error(timeless), "a median that is no time");
+    Result of_workloads;
+    of_workloads.cases.push_back({.workload = "large", .weight = 1, .verdict = Passed{measurement, {}}, .samples = {}});
+    EXPECT_EQ(validation_error(of_workloads), "a median that is no time");
   }
+}
+
+// The store would keep a result that does not fit into a message, and nobody could read its run any more.
+TEST(ResultBounds, a_result_that_does_not_fit_into_a_message_is_refused) {
+  Result largest;
+  largest.cases.resize(kWorkloadsMax);
+  for (CaseResult& one : largest.cases) one.samples = {std::vector<std::int64_t>(kTrialsMax, 1), {1, 2}};
+  EXPECT_EQ(validation_error(largest), std::nullopt);
+  EXPECT_TRUE(decode<Result>(encode(largest)));
+  Result many = largest;
+  many.cases.resize(kWorkloadsMax + 1);
+  EXPECT_EQ(validation_error(many), "129 workloads, at most 128 are allowed");
+  Result sampled = largest;
+  sampled.cases[5].samples.reference_ns.resize(kSamplesMax + 1);
+  EXPECT_EQ(validation_error(sampled), "4001 samples, at most 4000 are allowed");
+  for (CaseResult& one : largest.cases) one.samples.reference_ns.resize(kSamplesMax);
+  EXPECT_NE(validation_error(largest).value_or("").find(" items, at most 524288 are allowed"), std::string::npos);
+  Result listed;
+  listed.extensions.emplace().failed.resize(300'000);
+  EXPECT_NE(validation_error(listed).value_or("").find(" items, at most 524288 are allowed"), std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/jobs/result_bounds.h"
 #include "broker/metrics/metrics.h"
 #include "broker/requests/explain.h"
 #include "broker/requests/share.h"
@@ -18,8 +19,9 @@
 namespace kq::broker {
 namespace {
 
-// Limit of the rows of one reply in the format of the store. A message is longer, because it has the names of fields.
+// The limits of the rows of one reply. A message may have four times as many bytes, and some items more.
 constexpr std::size_t kRunReplyBytesMax = 16u << 20;
+constexpr std::size_t kRunReplyItemsMax = kMessageItemsTotalMax - (1u << 10);
 
 // A worker that builds a job, and that build.
 struct JobBuild {
@@ -120,12 +122,16 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
   return row;
 }
 
-// Cuts the page at the largest size of a message (kMessageBytesMax), because results may be long. One row always stays.
+// Cuts the page where the reply would exceed the limits of a message, because results may be long. One row always
+// stays: a result has at most kResultItemsMax items.
 void close_page(RunReply& page) {
   std::size_t bytes = 0;
+  std::size_t items = 0;
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
-    bytes += encode(page.rows[i]).size();
-    if (i == 0 || bytes <= kRunReplyBytesMax) continue;
+    const MessageSize row = message_size(page.rows[i]);
+    bytes += row.bytes;
+    items += row.items;
+    if (i == 0 || (bytes <= kRunReplyBytesMax && items <= kRunReplyItemsMax)) continue;
     page.rows.erase(page.rows.begin() + static_cast<std::ptrdiff_t>(i), page.rows.end());
     page.more = true;
     return;

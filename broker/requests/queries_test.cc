@@ -20,6 +20,17 @@ class QueriesTest : public testing::Test {
     EXPECT_TRUE(ready.writes().empty());
     return std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body;
   }
+  // Stores a job of the run "r" that ended with this result. Its label is its number.
+  void add_finished(Sequence seq, const Result& result) {
+    Submission submission;
+    submission.label = std::to_string(seq);
+    const store::Write writes[] = {
+        {store::Family::run, store::run_key("r", submission.label), encode(RunEntry{seq, submission})},
+        {store::Family::state, store::sequence_key(seq),
+         encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
+        {store::Family::result, store::sequence_key(seq), encode(result)}};
+    ASSERT_TRUE(store.commit(writes));
+  }
 
   store::MemoryStore store;
   State state{.options = {}, .store = &store};
@@ -44,16 +55,7 @@ TEST_F(QueriesTest, a_page_of_long_results_fits_into_a_message) {
   Result result;
   result.verdict = ended(VerdictName::timed_out, {});
   result.log.assign(10u << 20, 'x');
-  for (const Sequence seq : {1, 2, 3}) {
-    Submission submission;
-    submission.label = std::to_string(seq);
-    const store::Write writes[] = {
-        {store::Family::run, store::run_key("r", submission.label), encode(RunEntry{seq, submission})},
-        {store::Family::state, store::sequence_key(seq),
-         encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
-        {store::Family::result, store::sequence_key(seq), encode(result)}};
-    ASSERT_TRUE(store.commit(writes));
-  }
+  for (const Sequence seq : {1, 2, 3}) add_finished(seq, result);
   std::vector<std::string> labels;
   for (bool more = true; more;) {
     const auto page = std::get<RunReply>(
@@ -63,6 +65,32 @@ TEST_F(QueriesTest, a_page_of_long_results_fits_into_a_message) {
     more = page.more;
   }
   EXPECT_EQ(labels, (std::vector<std::string>{"1", "2", "3"}));
+}
+
+// The samples of workloads are a part of every row, so a page of a few rows may have more items than a message.
+TEST_F(QueriesTest, a_page_of_many_samples_fits_into_a_message) {
+  Result result;
+  result.verdict = ended(VerdictName::wrong_answer, {});
+  result.cases.resize(kWorkloadsMax);
+  for (CaseResult& one : result.cases) {
+    one.verdict = Passed{};
+    one.samples.submission_ns.assign(kTrialsMax, 1);
+  }
+  constexpr Sequence kJobs = 20;
+  for (Sequence seq = 1; seq <= kJobs; ++seq) add_finished(seq, result);
+  std::size_t rows = 0;
+  std::string last;
+  for (bool more = true; more;) {
+    const ClientReply reply = reply_to(RunQuery{.run = "r", .after_label = last, .limit = 256});
+    EXPECT_TRUE(decode_message<ClientReply>(encode_message<ClientReply>({1, reply})));
+    const auto& page = std::get<RunReply>(reply);
+    ASSERT_FALSE(page.rows.empty());
+    EXPECT_LT(page.rows.size(), kJobs);
+    rows += page.rows.size();
+    last = page.rows.back().entry.submission.label;
+    more = page.more;
+  }
+  EXPECT_EQ(rows, kJobs);
 }
 
 TEST_F(QueriesTest, an_unreadable_store_is_not_the_clients_error) {

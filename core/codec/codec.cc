@@ -348,6 +348,13 @@ Expected<T> decode(std::string_view bytes) {
   return unpack<T>(bytes, [](MsgpackReader& in, T& value) { read(in, value); });
 }
 
+template <class T>
+MessageSize message_size(const T& value) {
+  MsgpackSizer sizer;
+  write(sizer, value);
+  return {.bytes = sizer.byte_count(), .items = sizer.item_count()};
+}
+
 template <class Body>
 std::string encode_message(const Message<Body>& message) {
   std::string bytes;
@@ -402,6 +409,9 @@ KQ_RECORD(LeaderboardRow);
 KQ_RECORD(BuildObject);
 KQ_RECORD(ProblemCertificate);
 #undef KQ_RECORD
+
+template MessageSize message_size<Result>(const Result&);
+template MessageSize message_size<RunRow>(const RunRow&);
 
 #define KQ_MESSAGE(Body)                                                  \
   template std::string encode_message<Body>(const Message<Body>&);        \

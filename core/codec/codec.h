@@ -11,6 +11,7 @@
 // and every error is bad input that says what is wrong and in which field.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,15 @@ template <class T>
 std::string encode(const T& value);
 template <class T>
 Expected<T> decode(std::string_view bytes);
+
+// How much of a message's limits a value takes that is a part of it (kMessageBytesMax, kMessageItemsTotalMax).
+struct MessageSize {
+  std::size_t bytes = 0;  // an upper bound
+  std::size_t items = 0;  // elements of all arrays and maps
+};
+// T is Result or RunRow.
+template <class T>
+MessageSize message_size(const T& value);
 
 // Body is one of ClientRequest, ClientReply, WorkerRequest, WorkerReply, JudgeRequest, JudgeReply.
 template <class Body>

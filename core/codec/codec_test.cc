@@ -196,6 +196,38 @@ TEST(Codec, every_message_comes_back_as_it_was) {
   expect_messages_round_trip(examples::judge_replies());
 }
 
+TEST(Codec, the_size_of_a_value_is_that_which_a_message_of_it_has) {
+  const Result result = examples::result();
+  RunReply reply;
+  reply.rows.resize(1);
+  reply.rows[0].result = result;
+  const MessageSize row = message_size(reply.rows[0]);
+  EXPECT_LE(encode_message<ClientReply>({1, reply}).size(), row.bytes + 64);
+  EXPECT_LT(row.bytes, 2 * encode_message<ClientReply>({1, reply}).size());
+  Result longer = result;
+  longer.samples.submission_ns.resize(result.samples.submission_ns.size() + 5);
+  EXPECT_EQ(message_size(longer).items, message_size(result).items + 5);
+  longer.log += "a text is one item";
+  EXPECT_EQ(message_size(longer).items, message_size(result).items + 5);
+}
+
+// The decoder counts as message_size() does.
+TEST(Codec, a_message_at_its_limit_of_items_is_taken) {
+  RunReply reply;
+  reply.rows.resize(20);
+  for (RunRow& row : reply.rows) row.result.emplace().samples.submission_ns.resize(50'000, 1);
+  const auto items = [&] {
+    std::size_t n = 3 + 2 + 2 + reply.rows.size();  // the envelope, the name with the body, its fields, the rows
+    for (const RunRow& row : reply.rows) n += message_size(row).items;
+    return n;
+  };
+  ASSERT_LT(items(), kMessageItemsTotalMax);
+  reply.rows[0].result->samples.reference_ns.resize(kMessageItemsTotalMax - items(), 1);
+  EXPECT_TRUE(decode_message<ClientReply>(encode_message<ClientReply>({1, reply})));
+  reply.rows[0].result->samples.reference_ns.push_back(1);
+  EXPECT_FALSE(decode_message<ClientReply>(encode_message<ClientReply>({1, reply})));
+}
+
 TEST(Codec, integers_keep_their_extremes) {
   constexpr auto kMin = std::numeric_limits<std::int64_t>::min();
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();

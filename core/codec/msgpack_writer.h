@@ -1,6 +1,7 @@
 // MsgpackWriter appends msgpack values to a string, each in its shortest form. It collects small values in a block of
-// its own, so that it does not call the string for each one. MsgpackSizer has the same functions and only computes an
-// upper bound of the size, with which the caller reserves memory before it writes a long message.
+// its own, so that it does not call the string for each one. MsgpackSizer has the same functions and only computes the
+// number of elements and an upper bound of the bytes, with which the caller reserves memory before it writes a long
+// message.
 #pragma once
 
 #include <bit>
@@ -24,16 +25,24 @@ class MsgpackSizer {
     byte_count_ += kBytes;
   }
   void binary(std::string_view bytes) { byte_count_ += kLengthBytesMax + bytes.size(); }
-  void array(std::size_t) { byte_count_ += kLengthBytesMax; }
-  void map(std::size_t) { byte_count_ += kLengthBytesMax; }
+  void array(std::size_t n) { count(n); }
+  void map(std::size_t n) { count(n); }
 
   // Returns an upper bound of what the writer writes. The bound is too high by at most a few bytes for each value.
   std::size_t byte_count() const { return byte_count_; }
+  // Returns the number of elements of all arrays and maps.
+  std::size_t item_count() const { return item_count_; }
 
  private:
+  void count(std::size_t n) {
+    byte_count_ += kLengthBytesMax;
+    item_count_ += n;
+  }
+
   static constexpr std::size_t kHeadBytesMax = 9;
   static constexpr std::size_t kLengthBytesMax = 5;
   std::size_t byte_count_ = 0;
+  std::size_t item_count_ = 0;
 };
 
 class MsgpackWriter {

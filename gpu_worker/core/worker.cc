@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/version.h"
@@ -19,6 +20,10 @@ constexpr int kPassedOverMax = 16;
 // A device without a job to run takes a lease of an equivalent device. While leases of its own are being built, it does
 // so only if more than this many leases wait at the other device.
 constexpr std::size_t kBacklogMin = 2;
+
+// The limits of the results in one message.
+constexpr std::size_t kResultBatchBytesMax = 16u << 20;
+constexpr std::size_t kResultBatchItemsMax = kMessageItemsTotalMax / 2;
 
 // Objects are large, so they are sent again this many times less often than results.
 constexpr std::int64_t kObjectResendFactor = 10;
@@ -413,9 +418,16 @@ void Worker::send_hello(Step step) {
                                    .builds_for = options_.builds_for});
 }
 
-// Sends the outcomes that were not sent yet, and again the outcomes that the broker has not acknowledged in time.
+// Sends the outcomes that were not sent yet, and again the outcomes that the broker has not acknowledged in time, in as
+// many messages as their sizes need.
 void Worker::send_results(Step step) {
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
+  MessageSize size;
+  const auto send = [&] {
+    if (results.results.empty() && results.errors.empty()) return;
+    step.ready.sends.push_back(std::exchange(results, {.epoch = options_.epoch, .results = {}, .errors = {}}));
+    size = {};
+  };
   for (auto& [id, held] : leases_) {
     const std::int64_t resend_ms = held.object ? kObjectResendFactor * options_.resend_ms : options_.resend_ms;
     if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && step.now_ms < held.sent_at_ms + resend_ms)) continue;
@@ -426,12 +438,16 @@ void Worker::send_results(Step step) {
                                              .object = held.object,
                                              .message = held.error.substr(0, kMessageTextMax)});
     } else if (held.result) {
+      const MessageSize more = message_size(*held.result);
+      if (size.bytes + more.bytes > kResultBatchBytesMax || size.items + more.items > kResultBatchItemsMax) send();
+      size.bytes += more.bytes;
+      size.items += more.items;
       results.results.push_back({id, *held.result});
     } else {
       results.errors.push_back({id, held.error});
     }
   }
-  if (!results.results.empty() || !results.errors.empty()) step.ready.sends.push_back(std::move(results));
+  send();
 }
 
 // Returns when the next heartbeat is due: early if a build has become long, or if a build that the last heartbeat named

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec/codec.h"
 #include "core/limits.h"
 
 namespace kq::worker {
@@ -255,6 +256,26 @@ TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
   EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 1000)).size(), 1u);
   worker.step(BrokerMessage{ResultAck{{{1, 1}}}}, now + 1001);
   EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 5000)).size(), 0u);
+}
+
+// While no broker answered, many results of problems with many workloads may have gathered.
+TEST_F(WorkerTest, results_that_do_not_fit_into_one_message_are_sent_in_several) {
+  Result large = passed();
+  large.cases.resize(128);
+  for (CaseResult& one : large.cases) one.samples.submission_ns.resize(1'000, 1);
+  constexpr Sequence kResults = 9;
+  for (Sequence seq = 1; seq <= kResults; ++seq) {
+    run(lease(seq));
+    worker.step(RunDone{{seq, 1}, large}, now);
+  }
+  const auto batches = all<ResultBatch>(worker.step(Tick{}, now + 1'000));
+  EXPECT_GT(batches.size(), 1u);
+  std::size_t results = 0;
+  for (const ResultBatch& batch : batches) {
+    results += batch.results.size();
+    EXPECT_TRUE(decode_message<WorkerRequest>(encode_message<WorkerRequest>({1, batch})));
+  }
+  EXPECT_EQ(results, kResults);
 }
 
 TEST_F(WorkerTest, a_verdict_of_the_build_lane_is_a_result_without_a_run) {
