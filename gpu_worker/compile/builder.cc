@@ -9,13 +9,12 @@
 #include "core/limits.h"
 #include "core/plan.h"
 #include "gpu_worker/compile/extension_manifest.h"
+#include "gpu_worker/compile/file_guard.h"
 #include "gpu_worker/compile/object.h"
 #include "gpu_worker/compile/outcome.h"
 #include "gpu_worker/core/limit.h"
 #include "gpu_worker/machine/scratch.h"
-#include "guard/binary.h"
 #include "sys/clock.h"
-#include "sys/printable.h"
 
 namespace kq::worker {
 namespace {
@@ -29,101 +28,12 @@ constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // Files that the build adds to its directory, beside the compiled modules.
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
-constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
-constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/sandbox/job_files.py
+constexpr std::string_view kLaunchesTriton = "kq_triton";  // harness/kernels/build_child.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kForThisMachine = "kq_native";  // an extension was compiled with -march=native
-constexpr std::string_view kFinal = "final";               // every compilation of the call would fail in the same way
-constexpr std::string_view kToolchainOfMachine = "toolchain_id";
-constexpr std::size_t kToolchainBytesMax = 4096;
-constexpr std::size_t kStatusBytesMax = 32;
 
 Built ended_build(Verdict verdict) {
   return {.verdict = std::move(verdict), .dir = {}, .cached = false, .ms = 0};
-}
-
-bool is_cpp(std::string_view name) {
-  constexpr std::string_view kEndings[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".c", ".inl"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
-// Whether any text of a contract asks for a language standard with trigraphs.
-bool asks_for_trigraphs_in(std::string_view contract) {
-  bool asks = false;
-  constexpr int kDepthMax = 16;
-  const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    asks = asks || (event == nlohmann::json::parse_event_t::value && value.is_string() &&
-                    guard::asks_for_trigraphs(value.get_ref<const std::string&>()));
-    return depth <= kDepthMax;
-  };
-  return nlohmann::json::parse(contract, check, false).is_discarded() ||
-         asks;  // Python may accept JSON that is invalid here
-}
-
-guard::Policy policy_of(const Lease& lease) {
-  return {.streams = lease.submission.trials.streams, .graphs = lease.submission.trials.graphs};
-}
-
-// Judges C++ files, which can be read without a compiler, and binaries, which are not allowed, before anything runs.
-// Adds the findings for review to `for_review`.
-Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time,
-                                           std::vector<ReviewFinding>& for_review) {
-  std::vector<std::string> bytes;
-  std::vector<guard::CppSource> sources;
-  bytes.reserve(lease.submission.files.size());
-  for (const SourceFile& file : lease.submission.files) {
-    auto content = file_of(lease, file.hash);
-    if (!content) continue;  // the build reports the missing file
-    sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
-  }
-  const bool has_trigraphs =
-      lease.submission.backend == Backend::cuda && std::ranges::any_of(sources, [](const guard::CppSource& source) {
-        return source.name.ends_with(".json") && asks_for_trigraphs_in(source.text);
-      });
-  for (const guard::CppSource& source : sources) {
-    if (auto over = time.over())
-      return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
-    const auto binary = guard::judge_binary(source.text, source.name);
-    if (const guard::Finding* finding = guard::first_rejected(binary, policy_of(lease)))
-      return std::optional(ended_build(rejected(*finding)));
-    add_for_review(binary, for_review);
-    if (!is_cpp(source.name)) continue;
-    auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
-    std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));
-    if (const guard::Finding* finding = guard::first_rejected(findings, policy_of(lease)))
-      return std::optional(ended_build(rejected(*finding)));
-    add_for_review(findings, for_review);
-  }
-  return std::optional<Built>();
-}
-
-// Whether the build makes a file of this name for the run.
-bool is_made_here(const Submission& submission, const SourceFile& file) {
-  if (submission.backend == Backend::cuda)
-    return file.name == "launch" || (file.name == "module.cubin" && file.name != submission.files.front().name);
-  return file.name == kManifest || file.name == kTritonArchive ||
-         (file.name.starts_with("kq_extension_") && file.name.ends_with(".so"));
-}
-
-// Checks that the entry file has the ending of the backend's language, because the guard reads the file as that
-// language, and that no file has the name of a file that the build makes. Other files may be any text.
-std::optional<Built> judge_entry(const Submission& submission) {
-  if (submission.files.empty()) return std::nullopt;  // the build reports the missing entry file
-  for (const SourceFile& file : submission.files) {
-    if (is_made_here(submission, file))
-      return ended_build(build_ended(VerdictName::build_failed, {},
-                                     file.name + ": the build makes a file of this name; rename yours"));
-  }
-  const std::string& entry = submission.files.front().name;
-  const bool is_cuda = submission.backend == Backend::cuda;
-  const bool fits =
-      is_cuda ? entry.ends_with(".cu") || entry.ends_with(".ptx") || entry.ends_with(".cubin") : entry.ends_with(".py");
-  if (fits) return std::nullopt;
-  return ended_build(build_ended(VerdictName::build_failed, {},
-                                 entry + ": a " + std::string(to_string(submission.backend)) +
-                                     " submission begins with a " +
-                                     (is_cuda ? ".cu, .ptx or .cubin file" : ".py file")));
 }
 
 Expected<void> write(const std::string& path, std::string_view text) {
@@ -133,26 +43,6 @@ Expected<void> write(const std::string& path, std::string_view text) {
   out << text;
   if (!out.flush()) return our_fault("cannot write " + path);
   return {};
-}
-
-std::string toolchain_text(const std::string& dir) {
-  return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
-}
-
-Toolchain toolchain_in(const std::string& dir) {
-  const std::string text = toolchain_text(dir);
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::size_t second = std::min(end + 1, text.size());
-  const auto line = [&](std::size_t from, std::size_t size) {
-    return sys::printable(std::string_view(text).substr(from, size), kToolchainBytesMax);
-  };
-  return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
-}
-
-// Returns the compilers that a build child reported, or nothing if the child ended before its report.
-std::optional<std::string> toolchain_id_in(const std::string& dir) {
-  auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
-  return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
 }
 
 // Whether a build used the compilers that its key names, which are those of the zygote. A child may see other
@@ -168,24 +58,10 @@ bool is_for_memory(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::out_of_memory && evidence && evidence->reason == "host";
 }
 
-// Whether every compilation of a call would end as the one that left its files in `dir`.
-bool is_final(const std::string& dir) {
-  std::error_code error;
-  return fs::exists(dir + "/" + std::string(kFinal), error);
-}
-
 // Whether a build failed after Linux had killed one of its compilers because of the memory limit, so that it may
 // succeed with more memory. `dir` has the files that its child left.
 bool has_failed_for_memory(const std::optional<Verdict>& verdict, const BuildEnd& end, const std::string& dir) {
   return verdict && name_of(*verdict) == VerdictName::build_failed && end.was_killed_for_memory && !is_final(dir);
-}
-
-// Returns the failure that torch raises in the call, by the status that a compile child left, or nothing.
-std::optional<CallFailure> failure_in(const std::string& dir) {
-  const auto status = read_child_file(dir + "/status", kStatusBytesMax);
-  if (status && *status == "failed\n") return CallFailure::build;
-  if (status && *status == "not_loadable\n") return CallFailure::load;
-  return std::nullopt;
 }
 
 // Returns the verdict on a submission that goes on without an extension although it was submitted with
@@ -259,8 +135,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, BuildPl
   std::vector<ReviewFinding> findings;
   const std::int64_t end_ms = start_ms + limit_of(lease.submission, kNoLimitMs);
   KQ_TRY_VALUE(auto judged, judge_files(lease, time_to_judge(lease, stop, end_ms), findings));
-  if (judged) return std::move(*judged);
-  if (auto built = judge_entry(lease.submission)) return std::move(*built);
+  if (judged) return ended_build(std::move(*judged));
   KQ_TRY_VALUE(auto job, begin(lease, std::move(stop), place, start_ms));
   job.findings = std::move(findings);
   const Hash key = key_of(job);

@@ -69,49 +69,9 @@ TEST_F(BuilderTest, a_python_stream_is_rejected_with_rule_and_place_every_time) 
   }
 }
 
-TEST_F(BuilderTest, a_binary_file_is_rejected) {
-  const std::string bytecode("\xA7\x0D\x0D\x0A\0\0\0\0", 8);
-  for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}},
-                            {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}},
-                            {{"k.py", "import evil\n"},
-                             {"evil.so",
-                              "\x7f"
-                              "ELF"}}}) {
-    const auto built = build(lease_of(Backend::torch, files));
-    ASSERT_EQ(verdict_of(built), "rejected") << files.back().first;
-    EXPECT_EQ(evidence(built).place, files.back().first);
-  }
-}
-
-TEST_F(BuilderTest, the_entry_file_must_have_a_type_of_its_backend) {
-  const std::string kernel = "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = x[0]; }";
-  for (const auto& [backend, entry, source, expected] :
-       {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"),
-                   "k.txt: a torch submission begins with a .py file"},
-        {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
-        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"},
-        {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; rename yours"},
-        {Backend::torch, "kq_extension_0.so", "text",
-         "kq_extension_0.so: the build makes a file of this name; rename yours"}}) {
-    const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
-    ASSERT_EQ(verdict_of(built), "build_failed") << entry;
-    EXPECT_EQ(evidence(built).message, expected);
-  }
-  const auto with_notes = build(lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"},
-                                                          {"definition.json", "{}"},
-                                                          {"notes.md", "# Notes\n"},
-                                                          {"own.cuh", "#pragma once\n"},
-                                                          {"data.txt", "1 2 3"}}));
-  EXPECT_EQ(verdict_of(with_notes), "built");
-}
-
 TEST_F(BuilderTest, a_cuda_stream_is_rejected_before_anything_is_compiled) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
-  EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"},
-                                                      {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))),
-            "rejected")
-      << "the standard has trigraphs";
   EXPECT_EQ(evidence(built).place, "k.cu:1");
 }
 

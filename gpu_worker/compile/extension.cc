@@ -10,6 +10,7 @@
 #include "core/limits.h"
 #include "gpu_worker/compile/outcome.h"
 #include "guard/guard.h"
+#include "sys/json_depth.h"
 
 namespace kq::worker {
 namespace {
@@ -304,8 +305,7 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   if (text.size() > kExtensionCallBytesMax)
     return bad_input("the sources of all calls of load_inline have more than " +
                      std::to_string(kExtensionCallBytesMax) + " bytes");
-  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
-  const json all = json::parse(text, depth_limit, false);
+  const json all = sys::is_nested_at_most(text, kDepthMax) ? json::parse(text, nullptr, false) : json();
   const auto has_list = [&](const char* name) { return all.contains(name) && all[name].is_array(); };
   if (!all.is_object() || !has_list("calls") || !has_list("keys") || !has_list("similar_keys")) {
     return bad_input("the calls of load_inline are unknown: the submission changed how they are recorded");

@@ -7,6 +7,7 @@
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/outcome.h"
 #include "gpu_worker/machine/scratch.h"
+#include "sys/json_depth.h"
 
 namespace kq::worker {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kDepthMax = 4;
+constexpr std::size_t kStatusBytesMax = 32;
 
 std::string message_of(const Verdict& verdict) {
   const Evidence* evidence = evidence_of(verdict);
@@ -48,8 +50,7 @@ const char* text_of(CallFailure failure) {
 }
 
 json parsed(std::string_view text) {
-  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
-  return json::parse(text, depth_limit, false);
+  return sys::is_nested_at_most(text, kDepthMax) ? json::parse(text, nullptr, false) : json();
 }
 
 // Begins the key of a call that raised, so that it is no key of a recorded call, whatever the tracing child says.
@@ -138,6 +139,13 @@ std::string ExtensionManifest::text() const {
   }
   const json manifest{{"modules", modules_}, {"names", names_}, {"similar", similar_}, {"failed", failed}};
   return manifest.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<CallFailure> failure_in(const std::string& dir) {
+  const auto status = read_child_file(dir + "/status", kStatusBytesMax);
+  if (status && *status == "failed\n") return CallFailure::build;
+  if (status && *status == "not_loadable\n") return CallFailure::load;
+  return std::nullopt;
 }
 
 std::optional<Extensions> extensions_in(const std::string& dir) {

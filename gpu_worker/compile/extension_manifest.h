@@ -24,6 +24,9 @@ inline constexpr std::size_t kManifestBytesMax = 1u << 20;
 // take its arguments.
 enum class CallFailure { build, load, arguments };
 
+// Returns the failure that torch raises in the call, by the status that a compile child left in `dir`, or nothing.
+std::optional<CallFailure> failure_in(const std::string& dir);
+
 // A call whose arguments torch does not take, and which therefore raised in the tracing child before it was recorded.
 struct RaisedCall {
   std::string key;    // by which the tracing child names the call

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kStatusBytesMax = 32;
 constexpr std::size_t kElfMagicBytes = 4;
 constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
+constexpr std::size_t kToolchainBytesMax = 4096;
 
 Verdict failed(Stage stage, std::string_view text) {
   std::string message = shortened(text);
@@ -97,6 +98,30 @@ std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy&
                                               .mismatch = {}});
   }
   return failed(Stage::build, message.empty() ? "the build left no result" : message);
+}
+
+bool is_final(const std::string& dir) {
+  std::error_code error;
+  return fs::exists(dir + "/final", error);
+}
+
+std::string toolchain_text(const std::string& dir) {
+  return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
+}
+
+Toolchain toolchain_in(const std::string& dir) {
+  const std::string text = toolchain_text(dir);
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::size_t second = std::min(end + 1, text.size());
+  const auto line = [&](std::size_t from, std::size_t size) {
+    return sys::printable(std::string_view(text).substr(from, size), kToolchainBytesMax);
+  };
+  return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
+}
+
+std::optional<std::string> toolchain_id_in(const std::string& dir) {
+  auto toolchain = read_child_file(dir + "/toolchain_id", kToolchainBytesMax);
+  return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
 }
 
 Verdict rejected(const guard::Finding& finding) {

@@ -1,4 +1,4 @@
-// Reads how a build ended from the files that its child left.
+// Reads how a build ended, and with which compilers, from the files that its child left.
 //
 // The files are hostile, but a child that lies gains nothing: a module that is missing fails to load, and facts that
 // are left out do not change what the judge measures.
@@ -20,6 +20,17 @@ namespace kq::worker {
 // nothing if the build succeeded. Adds the guard's findings for review to `for_review` where it is not null.
 std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy = {},
                                     std::vector<ReviewFinding>* for_review = nullptr);
+
+// Whether every compilation of the call would fail as the one did that left its files in `dir`.
+bool is_final(const std::string& dir);
+
+// Returns the compilers and flags that the build in `dir` used, as text for people and as its two parts; empty if
+// nothing was compiled.
+std::string toolchain_text(const std::string& dir);
+Toolchain toolchain_in(const std::string& dir);
+
+// Returns the compilers that a build child found on its machine, or nothing if the child ended before its report.
+std::optional<std::string> toolchain_id_in(const std::string& dir);
 
 // Adds the findings for review whose rule `for_review` does not have yet, up to kReviewFindingsMax.
 void add_for_review(std::span<const guard::Finding> findings, std::vector<ReviewFinding>& for_review);

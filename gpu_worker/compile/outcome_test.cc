@@ -70,6 +70,23 @@ TEST_F(BuildOutcomeTest, a_build_without_a_status_has_failed) {
   EXPECT_EQ(read(), "build_failed at build: the build left no result");
 }
 
+TEST_F(BuildOutcomeTest, the_compilers_are_told_in_two_parts) {
+  EXPECT_EQ(toolchain_in(dir_), Toolchain());
+  leave("toolchain", "NVRTC 13.0");
+  EXPECT_EQ(toolchain_in(dir_), (Toolchain{.compiler = "NVRTC 13.0", .flags = ""}));
+  leave("toolchain", "NVRTC\x1b 13.0\n-O3 -arch=sm_90a\nmore\n");
+  EXPECT_EQ(toolchain_in(dir_), (Toolchain{.compiler = "NVRTC? 13.0", .flags = "-O3 -arch=sm_90a"}));
+  EXPECT_EQ(toolchain_id_in(dir_), std::nullopt);
+  leave("toolchain_id", "nvcc 13");
+  EXPECT_EQ(toolchain_id_in(dir_), "nvcc 13");
+}
+
+TEST_F(BuildOutcomeTest, a_failure_that_would_come_again_is_final) {
+  EXPECT_FALSE(is_final(dir_));
+  leave("final", "");
+  EXPECT_TRUE(is_final(dir_));
+}
+
 TEST_F(BuildOutcomeTest, a_broken_rule_comes_before_the_status) {
   leave("status", "ok\n");
   leave("facts", "file\tk.py\t2\n4\tcall\ttorch.cuda.Stream\n");

@@ -8,7 +8,7 @@
 //     {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
 //      "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel", "eval_program"],
 //      "compilers": "g++ 12.2.0 ...",
-//      "toolchain": "extensions/4 2.11.0 ...", "prefixes": ["extension-O1"],
+//      "toolchain": "extensions/6 2.11.0 ...", "prefixes": ["extension-O1"],
 //      "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //     or {"error": "one sentence"}, after which the zygote ends.
 //
@@ -21,7 +21,7 @@
 //      "audit": false, "compiler": false}
 //     with descriptors: the log pipe; for the roles ready, ready_build, profile, eval_program and driver_cache the
 //     channel socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its
-//     assignment through its channel (harness/children/preforked.py, build.py).
+//     assignment through its channel (harness/children/preforked.py).
 //
 //   zygote -> worker:
 //     {"id": 7, "pid": 1234}              forked; to kill process 1234 kills all processes of the child

@@ -86,7 +86,7 @@ def copy_files(given: Path, source: Path) -> None:
 
 def is_made_by_build(name: str) -> bool:
     """Returns whether the file is one that the build adds for the run. No file of a submission has such a name
-    (gpu_worker/compile/builder.cc).
+    (gpu_worker/compile/file_guard.cc).
     """
     return name in (MANIFEST, TRITON_ARCHIVE) or (name.startswith("kq_extension_") and name.endswith(".so"))
 
