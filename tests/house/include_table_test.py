@@ -1,4 +1,4 @@
-"""The include table of docs/architecture.md: which room may know which, and which file alone knows a library."""
+"""The include table of docs/design/architecture.md: which room may know which, and which file alone knows a library."""
 
 import re
 from fnmatch import fnmatchcase
