@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kArgumentTokensMax = 48;
 constexpr std::size_t kArgumentBytesMax = 200;
+constexpr std::size_t kLaunchTokensMax = 400;
 constexpr std::size_t kNameBytesMaxHere = 400;
 constexpr std::size_t kInitialisersMax = 4;  // how many initialisers of one variable are kept
 
@@ -47,6 +48,17 @@ bool opens(const Token& token) {
 }
 bool closes(const Token& token) {
   return token.text == ")" || token.text == "}" || token.text == "]";
+}
+
+// What a token means among the arguments of a launch.
+enum class Mark : std::uint8_t { none, opens, closes, comma, less, end };
+
+Mark mark_of(const Token& token) {
+  if (opens(token)) return Mark::opens;
+  if (closes(token)) return Mark::closes;
+  if (token.text == ",") return Mark::comma;
+  if (token.text == "<") return Mark::less;
+  return token.text == ">>>" ? Mark::end : Mark::none;
 }
 
 // Returns whether a number is a stream handle other than the default stream, which is 0 or 1.
@@ -119,10 +131,10 @@ class Reader {
       return i + 1;
     }
     if (token.kind != TokenKind::name) return i + 1;
-    std::string name(token.text);
+    std::string name(token.text.substr(0, kNameBytesMaxHere));
     std::size_t next = i + 1;
     while (is(next, "::") && is_name(next + 1) && name.size() < kNameBytesMaxHere) {
-      name += "::" + std::string(at(next + 1).text);
+      name += "::" + std::string(at(next + 1).text.substr(0, kNameBytesMaxHere));
       next += 2;
     }
     if (is_one_of(token.text, kStreamTypes) || stream_types_.contains(token.text)) read_cast(i);
@@ -158,7 +170,7 @@ class Reader {
     std::string text;
     std::size_t next = i;
     for (; next < tokens_.size() && at(next).kind == TokenKind::text; ++next) {
-      if (text.size() < kArgumentBytesMax) text += content_of(at(next).text);
+      if (text.size() < kArgumentBytesMax) text += content_of(at(next).text).substr(0, kNameBytesMaxHere);
     }
     if (looks_up_ && is_identifier(text)) add(first.file, first.line, FactKind::text, text, "");
     return next;
@@ -186,34 +198,46 @@ class Reader {
     return followed(text_between(i), i + 1);
   }
 
-  std::string text_between(std::size_t open) const {
-    std::string text;
+  // Adjacent tokens as one text. Its bytes are limited, because macros make very many tokens of any length from a short
+  // source; an argument is cut to the same length.
+  struct Joined {
+    std::string text{};
+    std::size_t count = 0;  // of the tokens
+
+    void add(const Token& token) {
+      text += token.text.substr(0, kArgumentBytesMax - text.size());
+      ++count;
+    }
+    bool is_full() const { return text.size() == kArgumentBytesMax && count > 1; }
+  };
+
+  Joined text_between(std::size_t open) const {
+    Joined joined;
     int depth = 0;
     for (std::size_t i = open; i < std::min(open + kArgumentTokensMax, tokens_.size()); ++i) {
       if (opens(at(i)) && depth++ == 0) continue;
-      if (closes(at(i)) && --depth == 0) break;
-      text += at(i).text;
+      if ((closes(at(i)) && --depth == 0) || joined.is_full()) break;
+      joined.add(at(i));
     }
-    return text;
+    return joined;
   }
 
-  std::string text_until_end(std::size_t first) const {
-    std::string text;
+  Joined text_until_end(std::size_t first) const {
+    Joined joined;
     int depth = 0;
     for (std::size_t i = first; i < std::min(first + kArgumentTokensMax, tokens_.size()); ++i) {
       if (opens(at(i))) ++depth;
       if (closes(at(i)) && --depth < 0) break;
-      if (depth == 0 && (is(i, ";") || is(i, ","))) break;
-      text += at(i).text;
+      if ((depth == 0 && (is(i, ";") || is(i, ","))) || joined.is_full()) break;
+      joined.add(at(i));
     }
-    return text;
+    return joined;
   }
 
   // If the text is the name of a variable, returns the text that initialised the variable, otherwise the text itself.
-  std::string followed(std::string text, std::size_t first) const {
-    if (!is_name(first) || at(first).text != text) return text;
-    const auto found = variables_.find(at(first).text);
-    return found == variables_.end() ? text : found->second.text;
+  std::string followed(Joined joined, std::size_t first) const {
+    const auto found = joined.count == 1 && is_name(first) ? variables_.find(at(first).text) : variables_.end();
+    return found == variables_.end() ? std::move(joined.text) : found->second.text;
   }
 
   void note_names() {
@@ -229,7 +253,7 @@ class Reader {
       std::string& meant = namespaces_[at(i + 1).text];
       meant.clear();
       for (std::size_t k = i + 3; k < tokens_.size() && !is(k, ";") && meant.size() < kNameBytesMaxHere; ++k) {
-        if (!meant.empty() || !is(k, "::")) meant += at(k).text;
+        if (!meant.empty() || !is(k, "::")) meant += at(k).text.substr(0, kNameBytesMaxHere);
       }
     }
   }
@@ -242,7 +266,7 @@ class Reader {
       Variable& variable = variables_[at(i).text];
       if (variable.count++ >= kInitialisersMax) continue;
       if (!variable.text.empty()) variable.text += ' ';
-      variable.text += is(i + 1, "=") ? text_until_end(i + 2) : text_between(i + 1);
+      variable.text += (is(i + 1, "=") ? text_until_end(i + 2) : text_between(i + 1)).text;
     }
   }
 
@@ -270,17 +294,27 @@ class Reader {
 
   // kernel<<<grid, block, shared, STREAM>>>
   void read_launch(std::size_t open) {
+    prepare_launches();
     int depth = 0, commas = 0;
     std::size_t from = 0;
-    for (std::size_t i = open + 1; i < std::min(open + 400, tokens_.size()); ++i) {
-      if (const std::size_t past = behind_template(i); past > i) i = past;
-      if (opens(at(i))) ++depth;
-      if (closes(at(i))) --depth;
-      const bool is_end = depth == 0 && is(i, ">>>");
-      if (commas == 3 && (is_end || (depth == 0 && is(i, ",")))) return judge_launch(from, i);
-      if (is_end) return;
-      if (depth == 0 && is(i, ",") && ++commas == 3) from = i + 1;
+    const std::size_t limit = std::min(open + kLaunchTokensMax, tokens_.size());
+    for (std::size_t i = open + 1; i < limit; ++i) {
+      if (marks_[i] == Mark::less) i = behind_template_once(i);
+      const Mark mark = marks_[i];
+      if (mark == Mark::opens) ++depth;
+      if (mark == Mark::closes) --depth;
+      if (depth != 0 || (mark != Mark::comma && mark != Mark::end)) continue;
+      if (commas == 3) return judge_launch(from, i);
+      if (mark == Mark::end) return;
+      if (++commas == 3) from = i + 1;
     }
+  }
+  // Makes what read_launch() knows of each token. Launches that never end read the same tokens very many times.
+  void prepare_launches() {
+    if (!marks_.empty()) return;
+    marks_.reserve(tokens_.size());
+    for (const Token& token : tokens_) marks_.push_back(mark_of(token));
+    behind_templates_.resize(tokens_.size());
   }
 
   // For the `<` of `Traits<float, 4>::grid(n)`, returns the index of `::`. For the `<` of a comparison, returns `i`.
@@ -295,6 +329,13 @@ class Reader {
       if (depth <= 0) return is(k + 1, "::") || is(k + 1, "(") || is(k + 1, "{") ? k + 1 : i;
     }
     return i;
+  }
+
+  // Returns behind_template(i), and keeps it.
+  std::size_t behind_template_once(std::size_t i) {
+    std::size_t& behind = behind_templates_[i];
+    if (behind == 0) behind = behind_template(i);
+    return behind;
   }
 
   void judge_launch(std::size_t from, std::size_t end) {
@@ -329,6 +370,8 @@ class Reader {
   std::set<std::string_view> stream_types_;             // aliases of stream types
   std::map<std::string_view, std::string> namespaces_;  // alias -> namespace
   std::set<std::string_view, std::less<>> own_names_;   // of kStdThreads that the source declares
+  std::vector<Mark> marks_;                             // by index of the token
+  std::vector<std::size_t> behind_templates_;           // by index of a `<`; 0 where it is not known yet
   bool uses_std_ = false;
   bool looks_up_ = false;
 };

@@ -45,6 +45,42 @@ TEST(CudaTokens, strings_are_facts_in_a_source_that_looks_up_functions) {
             "call:dlsym(h,\"cuStream\"\"Create\")@1 value:h@1 text:cuStreamCreate@1");
 }
 
+// An argument is cut, but whether it is the name of a variable depends on the whole argument.
+TEST(CudaTokens, a_long_argument_is_cut_after_200_bytes) {
+  const std::string name(300, 'n');
+  EXPECT_EQ(facts("f(" + name + " + 1);"), "call:f(" + name.substr(0, 200) + ")@1 value:" + name + "@1");
+  EXPECT_EQ(facts("auto " + name + " = get();\nf(" + name + ");\nf(" + name + " + 1);"),
+            "call:auto(get())@1 call:" + name + "(get())@1 call:get@1 call:f(get())@2 value:" + name + "@2 call:f(" +
+                name.substr(0, 200) + ")@3 value:" + name + "@3");
+  EXPECT_EQ(facts("f(a, " + name + ");"), "call:f(a," + name.substr(0, 198) + ")@1 value:a@1 value:" + name + "@1");
+}
+
+// Without a limit of what is copied, a few of these names would be gigabytes of arguments.
+TEST(CudaTokens, a_long_name_is_copied_in_part_only) {
+  const std::string define = "#define A " + std::string(kFileBytesMax / 2, 'a') + "\n";
+  const auto times = [](const std::string& text) {
+    std::string all;
+    while (all.size() < kFileBytesMax / 16) all += text;
+    return all;
+  };
+  for (const char* text : {"A(", "x = A;", "A::A;", "namespace a = A;"}) {
+    const CudaFacts found = cuda_facts({"a.cu", define + times(text)});
+    EXPECT_LE(found.facts.size(), 8u) << text;
+    for (const Fact& fact : found.facts) EXPECT_LE(fact.name.size() + fact.argument.size(), 600u) << text;
+  }
+  const std::string text = "#define A \"" + std::string(kFileBytesMax / 2, 'a') + "\"\ndlsym;";
+  EXPECT_EQ(facts(text + times("A;")).substr(0, 33), "option:#define(A)@1 value:dlsym@2");
+}
+
+// A search for the end of each of these templates and launches from each launch before it would take very long.
+TEST(JudgeCuda, launches_that_never_end_are_read_in_time) {
+  std::string source;
+  while (source.size() < kFileBytesMax / 4) source += "a< <<<";
+  EXPECT_EQ(rules_of(source), Rules{});
+  EXPECT_EQ(rules_of(source.substr(0, 1200) + "k<<<Traits<float, 4>::grid(n), 2, 0, 2>>>();"),
+            Rules{"stream_per_thread:1"});
+}
+
 TEST(JudgeCuda, shortens_very_long_names) {
   const std::string source = "cudaStreamCreate" + std::string(kFileBytesMax / 2, 'x');
   const auto findings = judge_cuda({"f.cu", source});

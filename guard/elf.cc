@@ -83,10 +83,14 @@ class Reader {
   }
 
   // Returns the offset in the file of an address of the loaded program, or nothing if no segment of the file holds it.
+  // The offset lies inside the file.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& load : loads_) {
-      if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz)
-        return load.p_offset + (address - load.p_vaddr);
+      if (address < load.p_vaddr || address - load.p_vaddr >= load.p_filesz) continue;
+      const std::uint64_t inside = address - load.p_vaddr;
+      // A sum that wraps around would be an offset of another part of the file.
+      if (load.p_offset >= bytes_.size() || inside >= bytes_.size() - load.p_offset) return std::nullopt;
+      return load.p_offset + inside;
     }
     return std::nullopt;
   }
@@ -181,6 +185,7 @@ class Reader {
 
   // Adds the name of a symbol, once for all relocations that refer to it.
   Expected<void> read_symbol(std::optional<std::uint64_t> table, std::uint32_t index) {
+    // The sum cannot wrap around: the table begins inside the file, and the index has 32 bits.
     const auto symbol = table ? at<Elf64_Sym>(*table + std::uint64_t{index} * sizeof(Elf64_Sym)) : std::nullopt;
     if (!symbol) return bad_input("a relocation is about no symbol");
     if (index >= seen_.size()) seen_.resize(std::size_t{index} + 1);  // bounded: the symbol lies inside the file

@@ -93,6 +93,52 @@ TEST(Elf, reading_is_bounded_if_tables_or_names_overlap) {
   EXPECT_EQ(again.error().message, "has more symbols than are read");
 }
 
+// Makes a library with one relocation about a symbol. The table of the symbols is a segment of its own, which begins at
+// this offset of the file.
+std::string library_with_symbols_at(std::uint64_t offset, std::uint32_t symbol) {
+  constexpr std::uint64_t kTableAddress = 1u << 20;
+  constexpr std::size_t kPrograms = 3, kEntries = 6;
+  const std::size_t dynamic_at = sizeof(Elf64_Ehdr) + kPrograms * sizeof(Elf64_Phdr),
+                    relocation_at = dynamic_at + kEntries * sizeof(Elf64_Dyn),
+                    strings_at = relocation_at + sizeof(Elf64_Rela), size = strings_at + 16;
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = kPrograms;
+  Elf64_Phdr programs[kPrograms] = {};
+  programs[0].p_type = programs[1].p_type = PT_LOAD;
+  programs[0].p_filesz = size;
+  programs[1].p_offset = offset;
+  programs[1].p_vaddr = kTableAddress;
+  programs[1].p_filesz = size;
+  programs[2].p_type = PT_DYNAMIC;
+  programs[2].p_vaddr = dynamic_at;
+  const Elf64_Dyn entries[kEntries] = {{DT_STRTAB, {strings_at}},         {DT_STRSZ, {16}},
+                                       {DT_SYMTAB, {kTableAddress}},      {DT_RELA, {relocation_at}},
+                                       {DT_RELASZ, {sizeof(Elf64_Rela)}}, {DT_NULL, {0}}};
+  Elf64_Rela relocation{};
+  relocation.r_info = ELF64_R_INFO(symbol, 0);
+  std::string bytes(size, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, programs, sizeof programs);
+  std::memcpy(bytes.data() + dynamic_at, entries, sizeof entries);
+  std::memcpy(bytes.data() + relocation_at, &relocation, sizeof relocation);
+  return bytes;
+}
+
+// The offset of the last symbol of this table wraps around to the beginning of the file.
+TEST(Elf, a_table_of_symbols_outside_the_file_is_refused) {
+  EXPECT_TRUE(read_elf(library_with_symbols_at(0, 1)));
+  constexpr std::uint32_t kLast = 0xFFFFFFF0;
+  const auto wrapped = read_elf(library_with_symbols_at(0 - std::uint64_t{kLast} * sizeof(Elf64_Sym), kLast));
+  ASSERT_FALSE(wrapped);
+  EXPECT_EQ(wrapped.error().message, "a relocation is about no symbol");
+  EXPECT_FALSE(read_elf(library_with_symbols_at(1u << 20, 1)));
+}
+
 TEST(JudgeElf, rejects_streams_and_reports_look_ups) {
   const std::string rules = rules_of(bytes_of(KQ_ELF_STREAMS));
   EXPECT_NE(rules.find("stream_per_thread"), std::string::npos) << rules;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kArgumentDepthMax = 48;     // nesting of macros in arguments of macros
 constexpr std::size_t kDirectivesMax = 4096;      // directives that are kept for the rules
+constexpr std::size_t kPastedBytesMax = 4096;     // bytes of a token that ## makes
 constexpr std::int64_t kMarkedLineMax = 1 << 30;  // leaves room for the line numbers that follow the mark
 
 // Macros of common library headers that join names or pass names on. The constructor defines these macros before it
@@ -49,13 +50,16 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return value;
 }
 
-std::string spelled(std::span<const Token> tokens) {
+// Returns the text of the tokens, cut to `bytes_max`.
+std::string spelled(std::span<const Token> tokens, std::size_t bytes_max) {
   std::string text;
   for (const Token& token : tokens) {
     if (token.kind == TokenKind::end_of_macro) continue;
     if (token.has_space_before && !text.empty()) text += ' ';
-    text += token.text;
+    if (text.size() >= bytes_max) break;
+    text += token.text.substr(0, bytes_max - text.size());
   }
+  text.resize(std::min(text.size(), bytes_max));
   return text;
 }
 
@@ -194,7 +198,7 @@ void Preprocessor::directive(Line line, std::size_t depth) {
 void Preprocessor::note(std::string_view word, Line rest) {
   if (rest.empty() || directives_.size() == kDirectivesMax) return;
   directives_.push_back(
-      {.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
+      {.word = word, .argument = spelled(rest, 200), .line = rest.front().line, .file = rest.front().file});
 }
 
 void Preprocessor::undefine(Line line) {
@@ -470,7 +474,7 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
     if (is_paste(body[i])) continue;
     if (macro.is_function && is_word(body[i], "#") && i + 1 < body.size()) {
       if (const auto given = argument_of(body[i + 1].text)) {
-        part = {{.kind = TokenKind::text, .text = keep("\"" + spelled(*given).substr(0, 4096) + "\"")}};
+        part = {{.kind = TokenKind::text, .text = keep("\"" + spelled(*given, 4096) + "\"")}};
         ++i;
       }
     } else if (body[i].text == "__VA_OPT__") {
@@ -503,13 +507,18 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
   return result;
 }
 
+// Returns the left token where both together are longer than a limit, so that every token has a text.
 Token Preprocessor::pasted(const Token& left, const Token& right) {
   Token token = left;
-  if (left.text.size() + right.text.size() <= 4096) token.text = keep(std::string(left.text) + std::string(right.text));
+  if (left.text.size() + right.text.size() > kPastedBytesMax) return token;
+  const std::string_view text = keep(std::string(left.text) + std::string(right.text));
+  if (text.empty()) return token;
+  token.text = text;
   if (left.kind == TokenKind::punctuation) token.kind = right.kind;
   return token;
 }
 
+// Keeps a text that a macro makes. Beyond kMadeBytesMax it returns an empty text, and the source is cut off.
 std::string_view Preprocessor::keep(std::string text) {
   if (text.size() > kMadeBytesMax - made_bytes_) {
     is_cut_off_ = true;

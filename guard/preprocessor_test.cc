@@ -146,6 +146,18 @@ TEST(Preprocessor, the_cost_of_branches_and_includes_is_linear_in_their_length) 
   EXPECT_TRUE(Preprocessor({"k.cu", names}, {}).is_cut_off());
 }
 
+// A name without a text would be no name for the rules.
+TEST(Preprocessor, a_name_that_is_too_long_to_join_keeps_its_left_part) {
+  const std::string half(2048, 'a');
+  std::string source = "#define P(x) ";
+  for (std::size_t made = 0; made <= kMadeBytesMax; made += 2 * half.size()) source += "x##x ";
+  const Preprocessor preprocessor({"k.cu", source + "\nP(" + half + ")"}, {});
+  EXPECT_TRUE(preprocessor.is_cut_off());
+  EXPECT_EQ(preprocessor.tokens().front().text, half + half);
+  EXPECT_EQ(preprocessor.tokens().back().text, half);
+  EXPECT_EQ(out("#define CAT(a, b) a##b\nCAT(x, " + std::string(4096, 'a') + ")"), "x");
+}
+
 TEST(Preprocessor, preprocessed_output_is_read_by_its_line_marks) {
   const std::string done =
       "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" "

@@ -35,7 +35,10 @@ Expected<Endpoints> parse_tcp(std::string_view url) {
   if (wrong != std::errc{} || end != digits.data() + digits.size() || port < 1 || port > 65534) {
     return refuse("the port must be a number from 1 to 65534, got '" + std::string(digits) + "'");
   }
-  return Endpoints{std::string(url), std::string(kTcp) + std::string(host) + ":" + std::to_string(port + 1)};
+  Endpoints endpoints{std::string(url), std::string(kTcp) + std::string(host) + ":" + std::to_string(port + 1)};
+  // The next port may have one digit more.
+  if (const auto wrong_url = name_error(endpoints.worker)) return refuse("the URL for workers " + *wrong_url);
+  return endpoints;
 }
 
 Expected<Endpoints> parse_ipc(std::string_view url) {

@@ -18,8 +18,8 @@ struct Endpoints {
   friend bool operator==(const Endpoints&, const Endpoints&) = default;
 };
 
-// Returns the endpoints, or a bad_input error in one sentence if the URL has no scheme or no port, or an ipc path that
-// is longer than kIpcPathBytesMax.
+// Returns the endpoints, or a bad_input error in one sentence if the URL has no scheme or no port, an ipc path that is
+// longer than kIpcPathBytesMax, or a URL for workers that is longer than kNameBytesMax.
 Expected<Endpoints> parse_broker_url(std::string_view url);
 
 // Parses one URL, or several with commas between them: a broker and the one that takes over for it. Programs that

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limits.h"
+
 namespace kq::net {
 namespace {
 
@@ -43,6 +45,14 @@ TEST(Endpoint, refuses_a_tcp_url_without_host_or_port) {
     EXPECT_THAT(error_of("tcp://a:" + std::string(port)),
                 HasSubstr("the port must be a number from 1 to 65534, got '" + std::string(port) + "'"));
   }
+}
+
+// The port of the workers has one digit more than the port of the clients.
+TEST(Endpoint, refuses_a_tcp_url_whose_workers_have_too_long_a_url) {
+  const std::string host(kNameBytesMax - 8, 'h');
+  EXPECT_TRUE(parse_broker_url("tcp://" + host + ":8"));
+  EXPECT_EQ(error_of("tcp://" + host + ":9"),
+            "broker 'tcp://" + host + ":9': the URL for workers is 201 bytes long, the limit is 200");
 }
 
 TEST(Endpoint, refuses_a_host_that_is_not_a_name_or_an_address) {

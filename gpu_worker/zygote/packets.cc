@@ -13,6 +13,18 @@ std::string text_of(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// Returns the texts of a list and leaves out its other values. The list is not copied: copying a value that is nested
+// deep would overflow the stack.
+std::vector<std::string> texts_of(const json& object, const char* name) {
+  std::vector<std::string> texts;
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const json& each : *found) {
+    if (each.is_string()) texts.push_back(each.get<std::string>());
+  }
+  return texts;
+}
+
 std::optional<int> number_of(const json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
@@ -33,16 +45,13 @@ Expected<ZygoteHello> parse_zygote_hello(std::string_view packet) {
   parsed.software.triton = text_of(hello, "triton");
   parsed.software.cuda = text_of(hello, "cuda");
   parsed.software.packages = text_of(hello, "packages");
-  for (const json& name : hello.value("backends", json::array())) {
-    const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt;
-    if (backend) parsed.backends.push_back(*backend);
+  for (const std::string& name : texts_of(hello, "backends")) {
+    if (const auto backend = parse_enum<Backend>(name)) parsed.backends.push_back(*backend);
   }
   parsed.compilers = text_of(hello, "compilers");
   parsed.sandbox = text_of(hello, "sandbox");
   parsed.toolchain = text_of(hello, "toolchain");
-  for (const json& name : hello.value("prefixes", json::array())) {
-    if (name.is_string()) parsed.prefixes.push_back(name.get<std::string>());
-  }
+  parsed.prefixes = texts_of(hello, "prefixes");
   return parsed;
 }
 

@@ -29,6 +29,15 @@ TEST(zygote_hello, has_the_error_of_a_zygote_that_could_not_start) {
     EXPECT_EQ(parse_zygote_hello(packet).error().message, "") << packet;
 }
 
+// A recursive copy of such a list would overflow the stack.
+TEST(zygote_hello, may_be_nested_deep) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const auto hello = parse_zygote_hello(R"({"ready": true, "backends": )" + deep + R"(, "prefixes": [)" + deep + "]}");
+  ASSERT_TRUE(hello);
+  EXPECT_TRUE(hello->backends.empty());
+  EXPECT_TRUE(hello->prefixes.empty());
+}
+
 TEST(child_status, reports_forks_ends_and_errors) {
   const auto forked = parse_child_status(R"({"id": 7, "pid": 1234})");
   ASSERT_TRUE(forked);

@@ -43,9 +43,19 @@ const std::string* repeated_key(const JsonObject& members) {
   return found == keys.end() ? nullptr : *found;
 }
 
+// Returns the place of the last byte of `read`, the part of a text that was read: "line 2, column 7", without the line
+// where it is the first.
+std::string place_at_end(std::string_view read) {
+  const std::size_t last_line = read.rfind('\n') + 1;  // 0 without a line end
+  const auto line = std::ranges::count(read, '\n') + 1;
+  return (line == 1 ? "" : "line " + std::to_string(line) + ", ") + "column " + std::to_string(read.size() - last_line);
+}
+
 // Builds a Json value from the events of the parser. A handler that returns false stops the parser.
 class Builder final : public nlohmann::json_sax<Parser> {
  public:
+  explicit Builder(std::string_view text) : text_(text) {}
+
   bool null() override { return put(Json{nullptr}); }
   bool boolean(bool value) override { return put(Json{value}); }
   bool number_integer(number_integer_t value) override { return put(Json{value}); }
@@ -69,7 +79,10 @@ class Builder final : public nlohmann::json_sax<Parser> {
     std::get<JsonObject>(stack_.back().value).emplace_back(value, Json{nullptr});
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+    // About a number that is too large the parser's text has no place, and quotes the whole number.
+    if (error.id == kNumberOverflow)
+      return refuse(place_at_end(text_.substr(0, position)) + ": number overflow; last read: '" + back_of(token) + "'");
     return refuse(shortened(error.what()));
   }
 
@@ -119,6 +132,9 @@ class Builder final : public nlohmann::json_sax<Parser> {
     return true;
   }
 
+  static constexpr int kNumberOverflow = 406;  // the parser's number of this error
+
+  std::string_view text_;
   std::vector<Json> stack_;
 };
 
@@ -159,7 +175,7 @@ const Json* Json::find(std::string_view key) const {
 }
 
 Expected<Json> parse_json(std::string_view text) {
-  Builder builder;
+  Builder builder(text);
   try {
     if (Parser::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
     return bad_input(builder.error_text);

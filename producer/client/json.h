@@ -44,7 +44,8 @@ struct JsonMember {
 
 inline constexpr std::size_t kJsonDepthMax = 32;
 
-// Parses exactly one value. The error text starts with the place: "column 7: ..." or "line 2, column 7: ...".
+// Parses exactly one value. The error text about invalid JSON starts with the place: "column 7: ..." or "line 2, column
+// 7: ...". A repeated key is named instead.
 Expected<Json> parse_json(std::string_view text);
 
 // Returns the value on one line, with the members of objects in their order.

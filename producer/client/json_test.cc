@@ -45,7 +45,7 @@ TEST(Json, says_where_it_stops_being_json) {
 TEST(Json, refuses_input_that_parsers_read_differently) {
   EXPECT_EQ(error_text(R"({"a":1,"a":2})"), "key 'a' appears twice");
   EXPECT_THAT(error_text("{\"a\":\"\xFF\"}"), HasSubstr("ill-formed UTF-8"));
-  EXPECT_NE(error_text("1e999"), "accepted");
+  EXPECT_EQ(error_text("1e999"), "column 5: number overflow; last read: '1e999'");
   EXPECT_NE(error_text("NaN"), "accepted");
 }
 
@@ -63,6 +63,13 @@ TEST(Json, an_error_text_quotes_a_limited_part_of_the_input) {
   EXPECT_THAT(error_text("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
   EXPECT_EQ(error_text("{\"" + large + "\":0,\"" + large + "\":0}"),
             "key '" + large.substr(0, 64) + "...' appears twice");
+}
+
+// The parser's own text about such a number has no place, and quotes the whole number.
+TEST(Json, a_number_that_is_too_large_has_a_place) {
+  EXPECT_EQ(error_text("1" + std::string(375, '0')),
+            "column 376: number overflow; last read: '..." + std::string(64, '0') + "'");
+  EXPECT_EQ(error_text("{\"a\": 1,\n  \"b\": -1e400}"), "line 2, column 13: number overflow; last read: '-1e400'");
 }
 
 TEST(Json, depth_is_bounded) {

@@ -13,7 +13,7 @@ const std::vector<std::string> kHeader{"job", "device", "verdict", "reason"};
 
 std::string text_of(const Expectation& expectation) {
   const std::string verdict(to_string(expectation.verdict));
-  return expectation.reason.empty() ? verdict : verdict + " (" + expectation.reason + ")";
+  return expectation.reason.empty() ? verdict : verdict + " (" + printable(expectation.reason) + ")";
 }
 
 bool is_met(const Expectation& expectation, const RunRow& row) {

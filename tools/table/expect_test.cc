@@ -54,6 +54,13 @@ TEST(expect, an_expected_job_without_a_row_is_missing) {
             std::vector<std::string>{"a/gone cpu: expected passed, got nothing, because there is no such job"});
 }
 
+TEST(expect, a_line_end_in_a_reason_splits_no_sentence) {
+  Expectations expectations = parsed("a,cpu,crashed,\"x\ny\"\n");
+  EXPECT_EQ(expectations.missing(),
+            std::vector<std::string>{"a cpu: expected crashed (x\\ny), got nothing, because there is no such job"});
+  EXPECT_EQ(expectations.disagreement(passed_row("a", 1, 2)), "a cpu: expected crashed (x\\ny), got passed");
+}
+
 struct Wrong {
   const char* text;
   const char* sentence;
