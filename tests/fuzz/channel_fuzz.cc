@@ -21,6 +21,9 @@ using channel::Page;
 namespace {
 
 constexpr std::size_t kWritesMax = 32;
+// The limits of commands and calls where a child writes. A write may make the child miss a command, for whose answer
+// the judge then waits. With the limits of other tests, which only hanging children reach, it would wait for a minute.
+constexpr std::uint32_t kLimitMs = 2'000;
 constexpr std::uint64_t kTensorBytes = 32;  // the size of the longest tensor in fake_problem.h
 
 struct MemoryWrite {
@@ -89,6 +92,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<MemoryWrite> writes = take_writes(fuzz::text_of(data, size));
   judge::JudgeFixture fixture;
   fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
+  if (!writes.empty()) fixture.plan.limits.load_limit_ms = fixture.plan.limits.call_limit_ms = kLimitMs;
   judge::FakeChild reference(child_of(true, writes));
   judge::FakeChild submission(child_of(false, writes));
   judge::FakeChild calibrator([](judge::FakeTurn&) {});

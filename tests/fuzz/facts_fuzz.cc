@@ -7,6 +7,17 @@
 
 using namespace kq;
 
+namespace {
+
+// Returns the end of the fact's line, behind its name. A line without an argument has no tab there, because a line of
+// the largest size has no room for one.
+std::string written_end(const guard::Fact& fact) {
+  if (fact.argument.empty() && !fact.is_dead) return "";
+  return "\t" + std::string(fact.argument) + (fact.is_dead ? "\tdead" : "");
+}
+
+}  // namespace
+
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   const auto facts = guard::parse_facts(text);
@@ -22,7 +33,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     KQ_CHECK(fact.name.size() + fact.argument.size() <= guard::kFactLineBytesMax);
     written += "file\t" + std::string(fact.file) + "\t" + std::string(guard::kFactsVersion) + "\n" +
                std::to_string(fact.line) + "\t" + std::string(to_string(fact.kind)) + "\t" + std::string(fact.name) +
-               "\t" + std::string(fact.argument) + (fact.is_dead ? "\tdead" : "") + "\n";
+               written_end(fact) + "\n";
   }
   if (written.size() <= guard::kFactsBytesMax) KQ_CHECK(guard::parse_facts(written) == facts);
   KQ_CHECK(findings->size() <= 2 * guard::kFindingsMax);
