@@ -74,8 +74,7 @@ TEST(settings, tolerances_and_factors_have_a_range) {
   EXPECT_EQ(*parse_tolerance("1e-3"), 1e-3);
   EXPECT_EQ(*parse_truth_factor("2.5"), 2.5);
   for (const char* wrong : {"2", "-1", "nan", "0.5x", ""})
-    EXPECT_EQ(parse_tolerance(wrong).error().message,
-              "must be a number from 0 to 1, got '" + std::string(wrong) + "'");
+    EXPECT_EQ(parse_tolerance(wrong).error().message, "must be a number from 0 to 1, got '" + std::string(wrong) + "'");
   for (const char* wrong : {"1001", "-1", "nan", "0.5x", ""})
     EXPECT_EQ(parse_truth_factor(wrong).error().message,
               "must be a number from 0 to 1000, got '" + std::string(wrong) + "'");
