@@ -185,8 +185,9 @@ class Reader {
       std::size_t end = i;
       for (; end < limit; ++end) {
         if (is(end, "<")) ++depth;
-        if (is(end, ">") && --depth == 0) break;
-        if (is(end, ">>") && (depth -= 2) <= 0) break;
+        if (is(end, ">")) --depth;
+        if (is(end, ">>")) depth -= 2;
+        if (depth <= 0) break;
         if (is(end, ";") || is(end, "{")) return std::nullopt;
       }
       if (end >= limit) return std::nullopt;
@@ -235,9 +236,9 @@ class Reader {
   }
 
   // If the text is the name of a variable, returns the text that initialised the variable, otherwise the text itself.
-  std::string followed(Joined joined, std::size_t first) const {
+  std::string followed(const Joined& joined, std::size_t first) const {
     const auto found = joined.count == 1 && is_name(first) ? variables_.find(at(first).text) : variables_.end();
-    return found == variables_.end() ? std::move(joined.text) : found->second.text;
+    return found == variables_.end() ? joined.text : found->second.text;
   }
 
   void note_names() {
