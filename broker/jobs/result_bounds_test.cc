@@ -82,7 +82,7 @@ TEST(ResultBounds, an_invalid_result_is_refused) {
   }
 }
 
-// The store would keep a result that does not fit into a message, and nobody could read its run any more.
+// The broker could store a larger result, but no client could decode the reply that contains it.
 TEST(ResultBounds, a_result_that_does_not_fit_into_a_message_is_refused) {
   Result largest;
   largest.cases.resize(kWorkloadsMax);

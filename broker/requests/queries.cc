@@ -22,6 +22,7 @@ namespace {
 // The limits of the rows of one reply. A message may have four times as many bytes, and some items more.
 constexpr std::size_t kRunReplyBytesMax = 16u << 20;
 constexpr std::size_t kRunReplyItemsMax = kMessageItemsTotalMax - (1u << 10);
+static_assert(kResultItemsMax < kRunReplyItemsMax, "any one row must fit into a reply");
 
 // A worker that builds a job, and that build.
 struct JobBuild {
@@ -123,7 +124,7 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
 }
 
 // Cuts the page where the reply would exceed the limits of a message, because results may be long. One row always
-// stays: a result has at most kResultItemsMax items.
+// stays, because any one row fits.
 void close_page(RunReply& page) {
   std::size_t bytes = 0;
   std::size_t items = 0;

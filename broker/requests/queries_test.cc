@@ -67,7 +67,7 @@ TEST_F(QueriesTest, a_page_of_long_results_fits_into_a_message) {
   EXPECT_EQ(labels, (std::vector<std::string>{"1", "2", "3"}));
 }
 
-// The samples of workloads are a part of every row, so a page of a few rows may have more items than a message.
+// The samples of workloads are a part of every row, so a few rows may have more items than a message may have.
 TEST_F(QueriesTest, a_page_of_many_samples_fits_into_a_message) {
   Result result;
   result.verdict = ended(VerdictName::wrong_answer, {});

@@ -29,7 +29,7 @@ std::string encode(const T& value);
 template <class T>
 Expected<T> decode(std::string_view bytes);
 
-// How much of a message's limits a value takes that is a part of it (kMessageBytesMax, kMessageItemsTotalMax).
+// The size of a value inside a message. A message has the limits kMessageBytesMax and kMessageItemsTotalMax.
 struct MessageSize {
   std::size_t bytes = 0;  // an upper bound
   std::size_t items = 0;  // elements of all arrays and maps

@@ -196,7 +196,7 @@ TEST(Codec, every_message_comes_back_as_it_was) {
   expect_messages_round_trip(examples::judge_replies());
 }
 
-TEST(Codec, the_size_of_a_value_is_that_which_a_message_of_it_has) {
+TEST(Codec, message_size_bounds_the_bytes_and_counts_the_items) {
   const Result result = examples::result();
   RunReply reply;
   reply.rows.resize(1);

@@ -9,8 +9,8 @@
 
 #include "core/limits.h"
 #include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/machine/limited_json.h"
 #include "guard/guard.h"
-#include "sys/json_depth.h"
 
 namespace kq::worker {
 namespace {
@@ -305,7 +305,7 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   if (text.size() > kExtensionCallBytesMax)
     return bad_input("the sources of all calls of load_inline have more than " +
                      std::to_string(kExtensionCallBytesMax) + " bytes");
-  const json all = sys::is_nested_at_most(text, kDepthMax) ? json::parse(text, nullptr, false) : json();
+  const json all = parse_limited(text, kDepthMax);
   const auto has_list = [&](const char* name) { return all.contains(name) && all[name].is_array(); };
   if (!all.is_object() || !has_list("calls") || !has_list("keys") || !has_list("similar_keys")) {
     return bad_input("the calls of load_inline are unknown: the submission changed how they are recorded");

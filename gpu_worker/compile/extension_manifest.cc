@@ -6,8 +6,8 @@
 
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/machine/limited_json.h"
 #include "gpu_worker/machine/scratch.h"
-#include "sys/json_depth.h"
 
 namespace kq::worker {
 namespace {
@@ -49,10 +49,6 @@ const char* text_of(CallFailure failure) {
   return "build";
 }
 
-json parsed(std::string_view text) {
-  return sys::is_nested_at_most(text, kDepthMax) ? json::parse(text, nullptr, false) : json();
-}
-
 // Begins the key of a call that raised, so that it is no key of a recorded call, whatever the tracing child says.
 constexpr std::string_view kRaised = "raised ";
 
@@ -60,7 +56,7 @@ constexpr std::string_view kRaised = "raised ";
 
 std::vector<RaisedCall> parse_raised(std::string_view text) {
   std::vector<RaisedCall> calls;
-  const json list = parsed(text);
+  const json list = parse_limited(text, kDepthMax);
   if (!list.is_array()) return calls;
   for (const json& entry : list) {
     if (calls.size() == kRaisedCallsMax) break;
@@ -151,7 +147,7 @@ std::optional<CallFailure> failure_in(const std::string& dir) {
 std::optional<Extensions> extensions_in(const std::string& dir) {
   const auto text = read_child_file(dir + "/" + std::string(kManifest), kManifestBytesMax);
   if (!text) return std::nullopt;
-  const json manifest = parsed(*text);
+  const json manifest = parse_limited(*text, kDepthMax);
   if (!manifest.is_object() || !manifest.contains("modules") || !manifest["modules"].is_object()) return std::nullopt;
   std::vector<std::pair<std::uint64_t, FailedExtension>> failed;
   if (const auto list = manifest.find("failed"); list != manifest.end() && list->is_object()) {

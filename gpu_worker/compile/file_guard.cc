@@ -1,18 +1,20 @@
 #include "gpu_worker/compile/file_guard.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/extension_manifest.h"
 #include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/machine/limited_json.h"
 #include "gpu_worker/machine/scratch.h"
 #include "guard/binary.h"
 
 namespace kq::worker {
 namespace {
+
+constexpr int kContractDepthMax = 16;
 
 bool is_cpp(std::string_view name) {
   constexpr std::string_view kEndings[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".c", ".inl"};
@@ -20,36 +22,15 @@ bool is_cpp(std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Looks whether any text in JSON asks for a language standard with trigraphs.
-class TrigraphSearch : public nlohmann::json_sax<nlohmann::json> {
- public:
-  bool has_found() const { return has_found_; }
-
-  bool string(std::string& text) override {
-    has_found_ = has_found_ || guard::asks_for_trigraphs(text);
-    return true;
-  }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool binary(nlohmann::json::binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(std::string&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
-
- private:
-  bool has_found_ = false;
-};
-
+// Whether any text of a contract asks for a language standard with trigraphs. Python may accept JSON that is invalid
+// here, so such a contract counts as one that asks.
 bool asks_for_trigraphs_in(std::string_view contract) {
-  TrigraphSearch search;
-  // Python may accept JSON that is invalid here.
-  return !nlohmann::json::sax_parse(contract, &search) || search.has_found();
+  const nlohmann::json parsed = parse_limited(contract, kContractDepthMax);
+  if (parsed.is_discarded()) return true;
+  const nlohmann::json values = parsed.flatten();
+  return std::any_of(values.begin(), values.end(), [](const nlohmann::json& value) {
+    return value.is_string() && guard::asks_for_trigraphs(value.get_ref<const std::string&>());
+  });
 }
 
 // Whether the build makes a file of this name for the run.

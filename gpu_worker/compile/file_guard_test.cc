@@ -24,19 +24,19 @@ Lease lease_of(Backend backend, const Files& files) {
   return lease;
 }
 
-BuildTime time_of(std::int64_t limit_ms) {
-  return {.end_ms = sys::monotonic_now_ms() + limit_ms, .limit_ms = limit_ms};
-}
-
 // Returns "rejected: place" or "build_failed: message", or "nothing" for files that may be built.
-std::string judged(Backend backend, const Files& files) {
+std::string judged(const Lease& lease) {
   std::vector<ReviewFinding> for_review;
-  const auto verdict = judge_files(lease_of(backend, files), time_of(60'000), for_review);
+  const auto verdict = judge_files(lease, {.end_ms = sys::monotonic_now_ms() + 60'000, .limit_ms = 60'000}, for_review);
   if (!verdict) return "error: " + verdict.error().message;
   if (!*verdict) return "nothing";
   const Evidence& evidence = *evidence_of(**verdict);
   return std::string(to_string(name_of(**verdict))) + ": " +
          (name_of(**verdict) == VerdictName::rejected ? evidence.place : evidence.message);
+}
+
+std::string judged(Backend backend, const Files& files) {
+  return judged(lease_of(backend, files));
 }
 
 TEST(FileGuard, a_binary_file_is_rejected) {
@@ -55,10 +55,7 @@ TEST(FileGuard, a_stream_in_cuda_source_is_rejected_unless_the_job_allows_stream
   EXPECT_EQ(judged(Backend::cuda, files), "rejected: k.cu:2");
   Lease lease = lease_of(Backend::cuda, files);
   lease.submission.trials.streams = Streams::joined;
-  std::vector<ReviewFinding> for_review;
-  const auto verdict = judge_files(lease, time_of(60'000), for_review);
-  ASSERT_TRUE(verdict);
-  EXPECT_FALSE(*verdict);
+  EXPECT_EQ(judged(lease), "nothing");
 }
 
 TEST(FileGuard, trigraphs_are_rejected_where_the_standard_has_them) {
@@ -94,13 +91,10 @@ TEST(FileGuard, what_a_build_reports_is_left_to_the_build) {
   EXPECT_EQ(judged(Backend::torch, {}), "nothing");
   Lease lease = lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}});
   lease.blobs.clear();
-  std::vector<ReviewFinding> for_review;
-  const auto verdict = judge_files(lease, time_of(60'000), for_review);
-  ASSERT_TRUE(verdict);
-  EXPECT_FALSE(*verdict);
+  EXPECT_EQ(judged(lease), "nothing");
 }
 
-// Each file may have 1 MiB.
+// A file may have 1 MiB.
 TEST(FileGuard, a_contract_of_many_elements_is_read_in_time_that_grows_with_its_length) {
   std::string list = "[";
   while (list.size() < kFileBytesMax - 8) list += "{},";

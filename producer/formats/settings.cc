@@ -101,7 +101,7 @@ constexpr Setting kSettings[] = {
     {"author", read_text<&Candidate::author>},
 };
 
-// What decides which outputs count as correct is not for a kernel to set: only the submitter sets it.
+// Settings that decide which outputs count as correct. The submitter makes them, and a kernel must not.
 constexpr std::string_view kSubmittersOnly[] = {"rtol",  "atol",      "correctness", "workloads",
                                                 "truth", "truth_rms", "truth_max",   "allow_precision"};
 
